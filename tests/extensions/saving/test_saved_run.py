@@ -23,8 +23,8 @@ from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.link import Link
+from tests.glassformer.conftest import look, opened  # noqa: F401 (a fixture)
 from tests.glassformer.runs.test_step_frames import changed
-from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.source_code import ROOT
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError

@@ -9,7 +9,7 @@ from glassformer.components.custom_component import read_asset
 from glassformer.extensions.saving import saved_run
 from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
 from tests.extensions.saving.test_saved_run import kept, shown, told
-from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
+from tests.glassformer.conftest import opened  # noqa: F401 (a fixture)
 from transformer.i18n import languages
 
 MARKUP = ("<script", "<img", "<svg", "<iframe", "<style", "<base", "<meta", "<form", "<template", "<a href='java")

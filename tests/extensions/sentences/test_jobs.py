@@ -13,7 +13,7 @@ from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.server.model_runner import ModelRunner
 from glassformer.state.link import Link
-from tests.glassformer.runs.held import WAIT
+from tests.glassformer.waiting import WAIT
 from transformer import load
 from transformer.errors import QueryError
 from transformer.runs.query import Beam

@@ -1,4 +1,4 @@
-"""The map that the Attention page draws is what plain numpy computes from the trace, between pieces and words."""
+"""The map that Attention draws is what numpy computes from the trace, also of a run that keeps no maps."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from glassformer.attention.drawn_maps import drawn_map, piece_map
+from glassformer.attention.one_weight_pictures import opening
+from glassformer.charts.grid import block_size, open_blocks, pooled
 from glassformer.runs.viewed_run import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
+from transformer.analysis.head_statistics import measure, measure_by_layer
 from transformer.analysis.rollout import cross_rollout, self_rollout
+from transformer.runs.dynamic_batching import run_together
+from transformer.runs.running import each_layer
 
 ROOT = Path(__file__).parents[3] / "checkpoints"
 KINDS = ("encoder", "decoder", "cross")
@@ -77,7 +82,7 @@ def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(eng
     special = {"encoder": -1, "cross": -1, "decoder": 0}[kind]
     kept = np.delete(whole.weights, special, axis=1)[:-1]  # the last row predicts or reads the end piece
     np.testing.assert_allclose(drawn.weights, kept)
-    hidden = np.mean([whole.weights[row, special] for row in range(len(kept))])
+    hidden = whole.weights[: len(kept), special].mean()
     assert drawn.notes[-1] == f"special tokens are hidden; on average, they get {hidden:.2f} of a row's weight"
     assert not drawn.sums_to_one
     assert not [label for label in (*drawn.keys, *drawn.queries) if label.endswith("</s>")]
@@ -118,3 +123,58 @@ def test_in_guess_mode_nothing_tells_what_comes(english, hide_special):
             seen = "".join(drawn.queries) + ("".join(drawn.keys) if kind == "decoder" else "")
             later = [piece.strip("▁") for piece in english[1].tgt_tokens[max(step, 3) : 6] if len(piece) > 1]
             assert not [piece for piece in later if piece in seen]
+
+
+@pytest.fixture(scope="module")
+def runs(reverse):
+    """The run that keeps its maps, and the one that keeps none."""
+    query = reverse.query("abcde fgh")
+    return [next(run_together(reverse, [query], most_map_bytes=most)) for most in (None, 0)]
+
+
+def visible(reverse, trace, **view):
+    asked = []
+
+    def by_layer(kind, work, *, key, layers):
+        asked.append((kind, key, layers))
+        return each_layer(reverse, trace, kind, work, layers=layers)
+
+    return VisibleTrace(trace, replace(View(), **view), by_layer=by_layer), asked
+
+
+VIEWS = ({"layer": 1, "head": 2}, {}, {"aggregate": "max", "words": True})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("view", [*VIEWS, {"layer": 1, "aggregate": "rollout", "hide_special": True}], ids=str)
+def test_one_map_is_the_same(reverse, runs, kind, view):
+    (kept, none), (gone, asked) = (visible(reverse, trace, **view) for trace in runs)
+    for draw in (lambda of: drawn_map(of, reverse, kind).weights, lambda of: piece_map(of, kind)):
+        np.testing.assert_array_equal(draw(gone), draw(kept))
+    assert asked
+    assert not none  # what is there is not computed again
+    whole = [layers for _, key, layers in asked if key == "heads"]
+    assert whole == [(1,), (1,)] * ("layer" in view and view.get("aggregate") != "rollout")  # never all of them
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_look_and_all_measures_are_the_same(reverse, runs, kind):
+    kept, bare = runs
+    assert opening(visible(reverse, kept, kind=kind)[0]) == opening(visible(reverse, bare, kind=kind)[0])
+    whole = measure(kept, kind, eos_id=reverse.config.eos_id)
+    parts = measure_by_layer(reverse, bare, kind)
+    assert list(parts) == list(whole)
+    for name, one in whole.items():
+        np.testing.assert_array_equal(parts[name].values, one.values)
+        np.testing.assert_array_equal(parts[name].rows, one.rows)
+
+
+def test_tiles_of_one_layer_are_those_of_all(runs):
+    kept, _ = runs
+    maps, allowed = kept.decoder_self, kept.mask("decoder")
+    size = block_size(maps.shape, maps.size // 8)
+    assert size > 1
+    whole = pooled(maps, allowed, size)
+    for layer, tiles in enumerate(whole.weights):
+        np.testing.assert_array_equal(pooled(maps[layer][None], allowed, size).weights[0], tiles)
+    np.testing.assert_array_equal(np.broadcast_to(open_blocks(allowed, size), whole.allowed.shape), whole.allowed)

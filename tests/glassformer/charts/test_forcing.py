@@ -7,14 +7,12 @@ from glassformer import charts
 from glassformer.charts.piece_rows import COLUMNS, MOST, place_in_bands, tops, window
 
 LABELS = [f"p{i}" for i in range(11)]
-READS = ["<s>", *LABELS[:-1]]
+READS = ["&#60;s&#62;", *LABELS[:-1]]
 
 
-def shift(n=11, chosen=3):
-    labels = [f"p{i}" for i in range(n)]
-    return charts.shift_spec(
-        ["<s>", *labels[:-1]], labels, [i / 2 for i in range(n)], guessing=5.0, chosen=chosen, title="t"
-    )
+def shift(chosen):
+    losses = [i / 2 for i in range(11)]
+    return charts.shift_spec(["<s>", *LABELS[:-1]], LABELS, losses, guessing=5.0, chosen=chosen, title="t")
 
 
 def cells(figure):
@@ -28,34 +26,29 @@ def cells(figure):
 
 
 def test_inputs_stand_above_labels_shifted_by_one_and_a_place_sees_itself_and_what_stands_before_it():
-    figure = shift(chosen=3)
-    found = cells(figure)
+    found = cells(figure := shift(3))
     assert set(found) == {(row, place) for row in (0, 1) for place in range(11)}
     for place in range(11):
-        assert f"token {place + 1} reads <b>{READS[place]}</b>".replace("<s>", "&#60;s&#62;") in found[0, place][2]
+        assert f"token {place + 1} reads <b>{READS[place]}</b>" in found[0, place][2]
         assert f"token {place + 1} has to predict <b>{LABELS[place]}</b>" in found[1, place][2]
     table = figure["layout"]["meta"]["table"]["rows"]
     assert [row[1] for row in table[1:]] == [row[2] for row in table[:-1]]
     assert [found[0, place][1] > 0 for place in range(11)] == [place <= 3 for place in range(11)]
     assert "not visible from token 4" in found[0, 4][2]
-    assert all(shade > 0 for (row, _), (_, shade, _) in cells(shift(chosen=None)).items() if row == 0)
+    assert all(shade > 0 for (row, _), (_, shade, _) in cells(shift(None)).items() if row == 0)
     shades = [found[1, place][1] for place in range(11)]  # the darker the larger the loss, up to guessing
     assert shades == pytest.approx([min(i / 2 / 5.0, 1) for i in range(11)])
 
 
-@pytest.mark.parametrize(("count", "place"), [(3, None), (48, 47), (49, 0), (49, 48), (400, 200), (400, 399)])
-def test_the_window_holds_the_place_and_is_whole_bands(count, place):
-    found = window(count, place)
-    assert (place or 0) in found
-    assert len(found) <= MOST
-    assert found.start % COLUMNS == 0
-    assert found.stop == count or found.stop % COLUMNS == 0
-    assert count > MOST or found == range(count)
-
-
-def test_a_click_between_rows_means_nothing():
-    assert place_in_bands((1, 2), n_rows=2, first=0) is None
-    assert place_in_bands((4,), n_rows=2, first=0) is None
+def test_the_window_holds_the_place_and_is_whole_bands_and_a_click_between_rows_means_nothing():
+    for count, place in ((3, None), (48, 47), (49, 0), (49, 48), (400, 200), (400, 399)):
+        found = window(count, place)
+        assert (place or 0) in found
+        assert len(found) <= MOST
+        assert found.start % COLUMNS == 0
+        assert found.stop == count or found.stop % COLUMNS == 0
+        assert count > MOST or found == range(count)
+    assert place_in_bands((1, 2), n_rows=2, first=0) is place_in_bands((4,), n_rows=2, first=0) is None
     assert place_in_bands((6, 2), n_rows=2, first=16) == (1, 16 + COLUMNS + 2)
     assert tops(3, 2) == sorted(tops(3, 2))
 
@@ -66,11 +59,10 @@ def texts(one, other, parts_at, tail):
 
 
 def test_two_texts_are_alike_until_they_part():
-    figure = texts("xyz.", "xw.", 1, 1)
-    parts = [row[-1] for row in figure["layout"]["meta"]["table"]["rows"]]
+    found = cells(figure := texts("xyz.", "xw.", 1, 1))
+    parts = [str(row[-1]) for row in figure["layout"]["meta"]["table"]["rows"]]
     ends = ["first difference", "same ending"]
-    assert list(map(str, parts)) == ["same", ends[0], "after the first difference", ends[1], "same", *ends]
-    found = cells(figure)
+    assert parts == ["same", ends[0], "after the first difference", ends[1], "same", *ends]
     assert found[0, 0][:2] == found[1, 0][:2]  # colour and shade
     assert found[0, 1][0] != found[0, 0][0]
     assert found[0, 3][:2] == found[1, 2][:2] not in (found[0, 0][:2], found[0, 2][:2])

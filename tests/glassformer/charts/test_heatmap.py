@@ -29,16 +29,13 @@ def draw(weights, allowed=None, **options):
 
 
 def test_each_number_is_at_its_place_with_row_0_on_top_and_both_pieces_on_hover(weights):
-    figure = draw(weights, query_axis="Output", key_axis="Source")
-    drawn = figure.data[0]
+    drawn = (figure := draw(weights)).data[0]
     np.testing.assert_array_equal(drawn.z, weights)
     assert (drawn.zmin, drawn.zmax) == (0, 1)
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)
     assert tuple(figure.layout.xaxis.range) == (-0.5, 3.5)
     assert list(figure.layout.xaxis.tickvals) == [0, 1, 2, 3]  # equal pieces stay apart
-    assert drawn.customdata[0][2].tolist() == [f"1: <b>{literal('<s>')}</b>", f"3: <b>{literal('</s>')}</b>"]
-    assert drawn.hovertemplate.startswith("Output %{customdata[0]}<br>Source %{customdata[1]}")
-    assert "%{z:.4~g}" in drawn.hovertemplate
+    assert [text[0] for text in drawn.customdata[0][2]] == ["1", "3"]
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -55,43 +52,42 @@ def test_masked_cells_hold_no_number_are_hatched_and_say_why(weights, log):
     assert (own.zmin, own.zmax) == pytest.approx((weights[allowed].min(), weights[allowed].max()))
     assert literal("comes <later>") in closed.hovertemplate
     assert "%{z" not in closed.hovertemplate
-    assert outline.hoverinfo == "skip"
     corners = np.stack([outline.x, outline.y], axis=1).reshape(-1, 6, 2)
     covered = np.zeros((3, 4), dtype=int)
-    for left, top, right, bottom in ((*corner[0], *corner[2]) for corner in corners):
-        rows, columns = (slice(round(top + 0.5), round(bottom + 0.5)), slice(round(left + 0.5), round(right + 0.5)))
-        covered[rows, columns] += 1
+    for left, top, right, bottom in np.rint(corners[:, [0, 2]].reshape(-1, 4) + 0.5).astype(int):
+        covered[top:bottom, left:right] += 1
     np.testing.assert_array_equal(covered, ~allowed)
     assert len(corners) == 3  # two equal rows share one rectangle
 
 
-def test_each_row_may_have_its_own_reason(weights):
-    allowed = np.tril(np.ones((3, 4), dtype=bool))
+def test_each_row_may_have_its_own_reason_and_an_open_cell_without_a_number_is_not_drawn_as_one(weights):
+    allowed = np.tri(3, 4, dtype=bool)
     allowed[2] = True
-    figure = draw(weights, allowed=allowed, mask_reason=["later", "window", "none"])
+    reasons = ["later", "window", "none"]
+    figure = draw(weights, allowed=allowed, mask_reason=reasons)
     closed = [trace for trace in figure.data[1:] if trace.type == "heatmap"]
-    for row, (trace, why) in enumerate(zip(closed, ("later", "window"), strict=True)):
+    for row, (trace, why) in enumerate(zip(closed, reasons[:2], strict=True)):
         assert f"<i>{why}</i>" in trace.hovertemplate
         np.testing.assert_array_equal(np.isfinite(trace.z), ~allowed & (np.arange(3) == row)[:, None])
-    table = map_columns(weights, queries=QUERIES, keys=KEYS, allowed=allowed, mask_reason=["one", "two", "-"])
-    assert [str(note) for note in table["note"]] == ["", *["one"] * 3, "", "", *["two"] * 2, *[""] * 4]
-
-
-def test_an_open_cell_without_a_number_is_not_drawn_as_one_and_rows_that_do_not_sum_to_1_are_named(weights):
+    table = map_columns(weights, queries=QUERIES, keys=KEYS, allowed=allowed, mask_reason=reasons)
+    assert [str(note) for note in table["note"]] == ["", *["later"] * 3, "", "", *["window"] * 2, *[""] * 4]
     weights[1, 2] = np.nan
-    figure = draw(weights)
-    assert np.isnan(figure.data[0].z[1, 2])
-    assert "not a finite number" in figure.data[1].hovertemplate
-    assert np.isfinite(figure.data[1].z).sum() == 1
-    weights[2] *= 0.5
+    drawn, missing = draw(weights).data
+    assert np.argwhere(np.isnan(drawn.z)).tolist() == np.argwhere(np.isfinite(missing.z)).tolist() == [[1, 2]]
+    assert "not a finite number" in missing.hovertemplate
+    weights[2] *= 0.5  # rows that do not sum to 1 are named
     assert "3 (0.50)" in draw(weights).layout.title.subtitle.text
 
 
-def test_the_current_row_and_a_cell_are_framed(weights):
+def test_the_current_row_and_a_cell_are_framed_and_a_zoom_is_of_one_sentence(weights):
     row, cell = draw(weights, marked_row=1, marked_cell=(2, 3)).layout.shapes
     assert (row.y0, row.y1, row.x0, row.x1) == (0.5, 1.5, -0.5, 3.5)
     assert (cell.y0, cell.y1, cell.x0, cell.x1) == (1.5, 2.5, 2.5, 3.5)
     assert not draw(weights, marked_row=7, marked_cell=(-1, 0)).layout.shapes
+    one, two = draw(weights), draw(weights[::-1])  # a zoom outlives another head but not another sentence
+    assert one.layout.xaxis.uirevision == two.layout.xaxis.uirevision
+    other = charts.heatmap(weights, queries=QUERIES, keys=list("abcd"), allowed=None, title="A map")
+    assert other.layout.xaxis.uirevision != one.layout.xaxis.uirevision
 
 
 def test_logarithmic_colours_keep_the_weights_for_hover(weights):
@@ -100,19 +96,12 @@ def test_logarithmic_colours_keep_the_weights_for_hover(weights):
     np.testing.assert_allclose(drawn.z, np.log10(np.maximum(weights, LOG_FLOOR)), rtol=1e-6)
     assert (drawn.zmin, drawn.zmax) == (-4, 0)
     assert [[cell[2] for cell in row] for row in drawn.customdata] == weights.tolist()
-    assert list(drawn.colorbar.ticktext) == ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]
+    assert drawn.colorbar.ticktext[0] == "≤ 0.0001"
     nothing = draw(weights * 0, log=True, limits=None, rows_sum_to_one=False).data[0]
     assert nothing.zmax > nothing.zmin
     weights[1, 1] = -0.25
     with pytest.raises(ValueError, match=r"-0\.25: a logarithmic scale needs 0 or more"):
         draw(weights, log=True)
-
-
-def test_a_zoom_outlives_another_head_but_not_another_sentence(weights):
-    one, two = draw(weights), draw(weights[::-1])
-    assert one.layout.xaxis.uirevision == two.layout.xaxis.uirevision
-    other = charts.heatmap(weights, queries=QUERIES, keys=["a", "b", "c", "d"], allowed=None, title="A map")
-    assert other.layout.xaxis.uirevision != one.layout.xaxis.uirevision
 
 
 def test_sizes_that_do_not_fit_are_refused_and_a_mask_is_never_forgotten(weights):
@@ -125,14 +114,7 @@ def test_sizes_that_do_not_fit_are_refused_and_a_mask_is_never_forgotten(weights
     assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], allowed=None, title="A map").data
 
 
-# ------------------------------------------------------------------------------------------------ large maps
-
-
-@given(
-    arrays.arrays(
-        np.float32, (8,), elements=st.floats(width=32, allow_nan=True, allow_infinity=True, allow_subnormal=False)
-    )
-)
+@given(arrays.arrays(np.float32, (8,), elements=st.floats(width=32, allow_subnormal=False)))
 def test_five_digits_stay_and_the_lowest_byte_goes(odd):
     values = np.tile(odd, (65, 8))
     sent, _ = shortened(values)
@@ -158,28 +140,20 @@ def test_a_large_map_says_how_many_digits_are_left(side, left):
 
 
 def test_a_map_in_three_digits_says_so_and_what_half_precision_cannot_hold_stays_as_it_is():
-    names = {"queries": ["q"] * 300, "keys": ["k"] * 300, "allowed": None, "title": "t"}
-    figure = charts.heatmap(np.random.default_rng(0).dirichlet(np.ones(300), size=300), **names)
+    sides = {"queries": ["q"] * 300, "keys": ["k"] * 300, "allowed": None, "title": "t"}
+    figure = charts.heatmap(np.random.default_rng(0).dirichlet(np.ones(300), size=300), **sides)
     assert figure.layout.title.subtitle.text == "Numbers are rounded to three significant digits"
     assert ":.3~g" in figure.data[0].hovertemplate
     assert figure.data[0].name == "weight (3 digits)"  # in a downloaded table too
-    whole = charts.heatmap_spec(np.full((300, 300), 1e6, np.float32), **names, limits=None, rows_sum_to_one=False)
-    assert (whole["data"][0]["z"] == 1e6).all()
-    assert "subtitle" not in whole["layout"]["title"]
+    whole = charts.heatmap(np.full((300, 300), 1e6, np.float32), **sides, limits=None, rows_sum_to_one=False)
+    assert (whole.data[0].z == 1e6).all()
+    assert not whole.layout.title.subtitle.text
 
 
-# ------------------------------------------------------------------------------------------------ the step's row
-
-
-def names(letter, count):
-    return [f"{letter}{place}" for place in range(count)]
-
-
-def followed(rows, n_rows, n_columns=5):
-    spec = charts.heatmap_spec(
-        np.ones((n_rows, n_columns)), queries=names("q", n_rows), keys=names("k", n_columns), allowed=None, title=""
-    )
-    follow_steps(spec, rows, n_rows=n_rows, n_columns=n_columns)
+def followed(rows, n_rows):
+    sides = {"queries": list(map(str, range(n_rows))), "keys": "abcde", "allowed": None, "title": ""}
+    spec = charts.heatmap_spec(np.ones((n_rows, 5)), **sides)
+    follow_steps(spec, rows, n_rows=n_rows, n_columns=5)
     return spec["layout"]["meta"]["follow"]
 
 
@@ -189,10 +163,8 @@ def test_a_row_is_framed_over_its_whole_width_thin_ones_thinly_and_thinner_ones_
     assert (found["marks"][0]["x0"], found["marks"][0]["x1"]) == (-0.5, 4.5)
     for n_rows, width in ((64, 2), (65, 1), (128, 1)):
         assert [mark["line"]["width"] for mark in followed(range(n_rows), n_rows)["marks"]] == [width]
-    assert [(mark["type"], mark["xanchor"]) for mark in followed(range(129), 129)["marks"]] == [
-        ("path", 0),
-        ("path", 1),
-    ]
+    pointers = followed(range(129), 129)["marks"]
+    assert [(mark["type"], mark["xanchor"]) for mark in pointers] == [("path", 0), ("path", 1)]
     with pytest.raises(ValueError, match="Row 3 of a map with 3"):
         followed([0, 3], 3)
 
@@ -201,8 +173,8 @@ def test_a_row_is_framed_over_its_whole_width_thin_ones_thinly_and_thinner_ones_
     ("most", "rows", "starts", "end"), [(10_000, [0, 1, 2, 3, 4], [0, 5], 17.5), (60, [0, 0, 1, 1, 2], [0, 3], 8.5)]
 )
 def test_every_tile_has_its_mark_and_a_block_stands_for_all_its_queries(most, rows, starts, end):
-    maps = np.ones((2, 3, 5, 6))
-    spec = charts.grid_spec(maps, queries=names("q", 5), keys=names("k", 6), allowed=None, title="", most_cells=most)
+    sides = {"queries": "abcde", "keys": "abcdef", "allowed": None, "title": ""}
+    spec = charts.grid_spec(np.ones((2, 3, 5, 6)), **sides, most_cells=most)
     follow_in_tiles(spec, range(5))
     found = spec["layout"]["meta"]["follow"]
     assert (found["rows"], found["starts"], [mark["x1"] for mark in found["marks"]]) == (rows, starts, [end])

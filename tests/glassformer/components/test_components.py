@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from unittest.mock import AsyncMock
 
 import numpy as np
 import plotly.graph_objects as go
@@ -46,30 +47,24 @@ RUN = StepperRun(
 )
 
 
-# ---------------------------------------------------------------- assets
-
-
-def test_our_script_is_named_by_its_text_and_asks_no_other_machine(monkeypatch):
+def test_our_script_is_named_by_its_text_asks_no_other_machine_and_each_component_has_a_short_loader(monkeypatch):
     for name, text in custom_component.modules().items():  # that they write no markup, eslint sees
         assert not re.search("https?:", text.replace("http://www.w3.org/2000/svg", "")), name  # a name, no address
     before = custom_component.script_file()
-    monkeypatch.setattr(custom_component, "script", lambda: "// another")
-    custom_component.script_file.cache_clear()
-    assert custom_component.script_file() != before
-    custom_component.script_file.cache_clear()
-
-
-def test_a_loader_is_short_and_names_its_component_and_pages_fetch_our_script_ahead():
     for name in custom_component.COMPONENTS:
         loader = custom_component.loader(name)
-        assert loader.count(f"app/static/{custom_component.script_file()}") == 2
+        assert loader.count(f"app/static/{before}") == 2
         assert f"script.{name}(component)" in loader
         assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
         assert "//" not in loader
         assert len(loader) < 800  # it is sent with every element
-    ours, plotly = served_scripts.link().split(", ")
-    assert ours == f"<app/static/{custom_component.script_file()}>; rel=modulepreload; fetchpriority=low"
+    ours, plotly = served_scripts.link().split(", ")  # pages fetch both ahead
+    assert ours == f"<app/static/{before}>; rel=modulepreload; fetchpriority=low"
     assert plotly == f"<app/static/{custom_component.PLOTLY_FILE}>; rel=preload; as=script; fetchpriority=low"
+    monkeypatch.setattr(custom_component, "script", lambda: "// another")
+    custom_component.script_file.cache_clear()
+    assert custom_component.script_file() != before
+    custom_component.script_file.cache_clear()
 
 
 def ignore():
@@ -95,11 +90,6 @@ def typed(interface):
     return set(re.findall(r"^  (\w+)\??:", body, flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
-def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
-    sends_what_its_type_names(monkeypatch, interface, draw)
-
-
 def sends_what_its_type_names(monkeypatch, interface, draw):
     """Check the fields of a component's payload."""
     sent = []
@@ -109,41 +99,39 @@ def sends_what_its_type_names(monkeypatch, interface, draw):
     json.dumps(sent)
 
 
-def test_the_types_of_a_run_name_what_python_sends():
+def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch):
+    for interface, draw in DRAWN.items():
+        sends_what_its_type_names(monkeypatch, interface, draw)
     assert set(RUN.plain) == typed("SentRun")
     assert {name for chip in RUN.plain["target"] for name in chip} <= typed("TargetChip")
     assert set(RUN.plain["shading"]) == typed("Packed")
 
 
-# ---------------------------------------------------------------- charts to the browser and back
-
-
-def test_cell_labels_are_not_sent_for_every_cell():
-    weights = np.eye(40, dtype=np.float32)
+def test_cell_labels_are_not_sent_for_every_cell_other_figures_keep_theirs_and_what_none_can_hold_is_refused():
     pieces = [f"▁piece{place}" for place in range(40)]
-    figure = charts.heatmap(weights, queries=pieces, keys=pieces, allowed=None, title="A map")
-    sent = figure_json(figure)
-    assert len(sent) < 20_000
-    assert "customdata" not in json.loads(sent)["data"][0]
-    assert json.loads(sent)["layout"]["meta"]["cells"]["rows"][3] == "4: <b>▁piece3</b>"
+    figure = charts.heatmap(np.eye(40, dtype=np.float32), queries=pieces, keys=pieces, allowed=None, title="A map")
+    text = figure_json(figure)
+    assert len(text) < 20_000
+    sent = json.loads(text)
+    assert "customdata" not in sent["data"][0]
+    assert sent["layout"]["meta"]["cells"]["rows"][3] == "4: <b>▁piece3</b>"
     assert figure.data[0].customdata is not None
-
-
-def test_numbers_arrive_exactly_in_kinds_that_plotly_has():
-    kinds = {"int64": "i4", "uint64": "u4", "uint8": "u1", "float16": "f4", "float32": "f4", "float64": "f8"}
-    for given, dtype in kinds.items():
-        values = np.array([1, 2], dtype=given)
-        sent = json.loads(figure_json({"data": [{"type": "bar", "y": values}], "layout": {}}))["data"][0]["y"]
-        assert sent["dtype"] == dtype
-        np.testing.assert_array_equal(numbers(sent), values)
-
-
-def test_other_figures_keep_their_customdata_and_what_none_can_hold_is_refused():
     sent = json.loads(figure_json(go.Figure(go.Bar(x=[1], y=[2], customdata=[7]))))
     assert sent["data"][0]["customdata"] == [7]
     assert "template" not in sent["layout"]
     with pytest.raises(TypeError, match="ndarray"):
         figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
+
+
+def sent_as(**trace):
+    return json.loads(figure_json({"data": [trace], "layout": {}}))["data"][0]
+
+
+def test_numbers_arrive_exactly_in_kinds_that_plotly_has():
+    kinds = {"int64": "i4", "uint64": "u4", "uint8": "u1", "float16": "f4", "float32": "f4", "float64": "f8"}
+    for given, dtype in kinds.items():
+        sent = sent_as(type="bar", y=np.array([1, 2], dtype=given))["y"]
+        assert (sent["dtype"], numbers(sent).tolist()) == (dtype, [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +151,7 @@ def test_a_large_map_is_sent_as_the_numbers_it_has():
     halves = np.where(causal, random, np.nan).astype(np.float16)
     short = np.where(causal, shortened(random.astype(np.float32))[0], np.nan).astype(np.float32)
     for cells in (random, halves, short, random * np.nan, causal.astype(np.int8), np.zeros((80, 70), np.int8)):
-        sent = json.loads(figure_json({"data": [{"z": cells}], "layout": {}}))["data"][0]["z"]
+        sent = sent_as(z=cells)["z"]
         np.testing.assert_array_equal(numbers(sent), cells)
         assert (sent["dtype"] == "f3") == (cells is short)
     allowed = np.tri(300, dtype=bool)
@@ -171,9 +159,6 @@ def test_a_large_map_is_sent_as_the_numbers_it_has():
     sent = json.loads(figure_json(spec))["data"]
     assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [4, 4]  # a zero in half precision, a zero in three bytes
     np.testing.assert_array_equal(np.isfinite(numbers(sent[1]["z"])), ~allowed)
-
-
-# ---------------------------------------------------------------- stepper
 
 
 @pytest.fixture
@@ -187,17 +172,13 @@ def answer(monkeypatch):
     return rest
 
 
-def test_a_report_about_this_run_and_revision_counts_and_without_one_python_says_where_to_stand(answer):
+def test_a_report_about_this_run_and_revision_counts_and_else_python_says_where_to_stand(answer):
     assert [answer(None, step=step) for step in (1, 99, -3)] == [1, 1, 0]
-    assert [answer({"run_id": "a", "step_revision": 0, "step": step}) for step in (1, 99)] == [1, 1]
+    good = {"run_id": "a", "step_revision": 0, "step": 1}
+    assert [answer(good | {"step": step}) for step in (1, 99)] == [1, 1]
     assert settled_step(RUN, key="nobody", step=1) == 1
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"run_id": "b"}, {"step_revision": 7}, {"step": "1"}, {"step": True}, {"step": None}]
-)
-def test_other_reports_do_not(answer, wrong):
-    assert answer({"run_id": "a", "step_revision": 0, "step": 1} | wrong) == answer("1") == 0
+    for wrong in ({"run_id": "b"}, {"step_revision": 7}, {"step": "1"}, {"step": True}, {"step": None}):
+        assert answer(good | wrong) == answer("1") == 0
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -208,22 +189,17 @@ def test_of_what_the_stepper_and_the_quiet_one_say_the_later_counts(monkeypatch,
     assert settled_step(RUN, key="s", step=0) == 1
 
 
-def test_what_the_browser_gets_is_plain_and_inside_its_range():
+def test_what_the_browser_gets_is_plain_inside_its_range_and_texts_are_changes_counted_as_javascript_counts():
     sent = json.loads(json.dumps(RUN.plain))
     assert sent["source"][1] == {"piece": "</s>", "id": 2, "special": True}
     assert sent["target"][1]["probability"] == 1.0
     np.testing.assert_allclose(numbers_of(sent["shading"]), [0.25, 0.75, 0, 0], atol=0.5 / FINE_LEVELS)
     assert sent["texts"] == [[0, "a"], [1, ""]]
-
-
-def test_texts_are_sent_as_changes_counted_as_javascript_counts():
     texts = ("🙂", "🙂 שלום", "🙃x", "")
-    target = tuple(TargetChip("p", 1, 0.5) for _ in texts)
-    sent = replace(RUN, target=target, texts=texts, shading=None).plain
+    sent = replace(RUN, target=(TargetChip("p", 1, 0.5),) * 4, texts=texts, shading=None).plain
+    assert (sent["texts"], sent["shading"]) == ([[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]], None)
     with pytest.raises(ValueError, match="2"):
         replace(RUN, texts=("a",))
-    assert sent["texts"] == [[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]]
-    assert sent["shading"] is None
 
 
 SCRIPT = custom_component.script_file()
@@ -235,18 +211,14 @@ def fetched(name, *, method="GET", base="", accepts="gzip, br", **headers):
     return client.request(method, f"{base}/app/static/{name}", headers={"accept-encoding": accepts, **headers})
 
 
-@pytest.mark.parametrize("base", ["", "/below"])
-@pytest.mark.parametrize("name", [SCRIPT, custom_component.PLOTLY_FILE])
-def test_a_script_is_served_packed_and_to_be_kept(name, base):
-    found = fetched(name, base=base)
-    assert found.content == gzip.decompress(served_scripts.served()[name])
-    assert found.headers["content-type"].startswith("text/javascript")
-    assert "immutable" in found.headers["cache-control"]
-    assert found.headers["content-encoding"] == "gzip"
-    assert int(found.headers["content-length"]) < len(found.content)
-
-
-def test_who_cannot_unpack_gets_it_as_it_is_a_part_is_the_whole_and_a_head_has_no_body():
+def test_a_script_is_served_packed_and_to_be_kept_and_whole_to_whoever_cannot_unpack_it():
+    for name, base in ((SCRIPT, ""), (SCRIPT, "/below"), (custom_component.PLOTLY_FILE, "")):
+        found = fetched(name, base=base)
+        assert found.content == gzip.decompress(served_scripts.served()[name])
+        assert found.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in found.headers["cache-control"]
+        assert found.headers["content-encoding"] == "gzip"
+        assert int(found.headers["content-length"]) < len(found.content)
     for accepts in ("identity", "br"):
         found = fetched(SCRIPT, accepts=accepts)
         assert (found.text, "content-encoding" in found.headers) == (custom_component.script(), False)
@@ -282,16 +254,9 @@ def test_a_script_of_streamlits_is_packed_once_if_its_name_changes_with_its_cont
         assert (one.headers.get("content-encoding"), one.headers["etag"]) == (None, "one")
 
 
-@pytest.mark.parametrize(("name", "method"), [("icon.svg", "GET"), (f"old{SCRIPT}", "GET"), (SCRIPT, "POST")])
-def test_all_else_is_left_to_the_app(name, method):
-    assert fetched(name, method=method).text == "behind"
-
-
-def test_it_lets_the_server_start():
-    passed = []
-
-    async def behind(scope, receive, send):
-        passed.append(scope["type"])
-
+def test_all_else_is_left_to_the_app_and_lets_the_server_start():
+    for name, method in (("icon.svg", "GET"), (f"old{SCRIPT}", "GET"), (SCRIPT, "POST")):
+        assert fetched(name, method=method).text == "behind"
+    behind = AsyncMock()
     asyncio.run(StaticScriptsMiddleware(behind)({"type": "lifespan"}, None, None))
-    assert passed == ["lifespan"]
+    behind.assert_awaited_once_with({"type": "lifespan"}, None, None)

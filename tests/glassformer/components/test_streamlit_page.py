@@ -1,16 +1,23 @@
-"""The parts of Streamlit's page have their names in one place, and this Streamlit's scripts know them."""
+"""Streamlit's page and Plotly's script are as our rules and charts take them to be, and rules ask little of it."""
 
+import ast
+import gzip
 import re
+from functools import cache
 from pathlib import Path
 
+import plotly.graph_objs as go
 import pytest
 import streamlit
+from plotly.basedatatypes import BaseTraceType
+from plotly.offline import get_plotlyjs_version
 
+from glassformer.components.custom_component import PLOTLY_FILE
+from glassformer.components.embedding import plotly_packed
 from glassformer.server.streamlit_private import is_on, page_selectors, styled
-from tests.source_code import ROOT
+from tests.source_code import ROOT, sources
 
-STYLED = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.is_file()]
-OURS = [path for path in STYLED if path.suffix in {".py", ".css", ".js", ".toml"}]
+OURS = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.suffix in {".py", ".css", ".js", ".toml"}]
 PRIVATE = re.compile(r"\.st[A-Z]\w+|data-testid|data-test-|data-baseweb|data-collapsed|st-emotion|__streamlit")
 
 
@@ -63,3 +70,66 @@ def test_turned_off_no_part_is_found(monkeypatch):
     finally:
         monkeypatch.undo()
         is_on.cache_clear()
+
+
+# What holds all charts, or may: with such an anchor the browser asks again whenever anything comes anywhere.
+WHOLE_PAGE = re.compile(r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|:--(?:app|main|main-block))?(?::not\()?:has\((?!\))""")
+INSIDE = re.compile(r"\.st-key-(?:page_head[^,{]*|chosen) > :?$")
+
+
+def asking(text: str) -> list[str]:
+    """Selectors with `:has()` whose anchor holds the whole page, or any element."""
+    return [
+        text[max(0, found.start() - 60) : found.end() + 20]
+        for found in WHOLE_PAGE.finditer(text)
+        if not INSIDE.search(text[: found.end() - len(":has(")])
+    ]
+
+
+def test_no_rule_asks_what_the_whole_page_holds():
+    styled = [path for path in OURS if path.suffix in {".py", ".css"}]
+    assert {path.name: rules for path in styled if (rules := asking(text_of(path)))} == {}
+    rules = [":--app:has(.st-key-bar) p {}", "body:not(:has(p)) > a {}", ":root.dark :--app:has(p), b {}"]
+    assert all(asking(rule) for rule in rules)
+    assert not asking(".st-key-menu details:has([aria-current]) > summary {}")
+
+
+NAMED = {name: getattr(go, name) for name in dir(go)}
+TRACES = {name.lower() for name, one in NAMED.items() if isinstance(one, type) and issubclass(one, BaseTraceType)}
+OTHERS = ("plotly_chart", "altair_chart", "line_chart", "area_chart", "bar_chart", "scatter_chart", "vega_lite_chart")
+
+
+@cache
+def script():
+    return gzip.decompress(plotly_packed()).decode()
+
+
+def kinds():
+    """The kinds of traces that the script has."""
+    return {*re.findall(r'moduleType:"trace",name:"(\w+)"', script())}
+
+
+def test_both_halves_of_plotly_have_one_version_and_the_licence_is_beside_the_script():
+    assert re.match(r"/\*\*\n\* plotly\.js \(cartesian - minified\) v(\S+)\n", script())[1] == get_plotlyjs_version()
+    assert f"plotly-cartesian-{get_plotlyjs_version()}.min.js" == PLOTLY_FILE
+    assert "MIT License" in (ROOT / "glassformer/components/plotly/vendored/LICENSE").read_text("utf-8")
+
+
+def drawn(source):
+    """What a file calls the type of something, and where."""
+    for node in source.nodes:
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "type":
+                    yield from ((one.value, one.lineno) for one in ast.walk(value) if isinstance(one, ast.Constant))
+
+
+def test_it_draws_what_we_draw_and_streamlit_loads_no_script_of_its_own():
+    there = kinds()
+    assert {"heatmap", "scatter", "bar"} <= there < TRACES
+    for source in sources(ROOT):
+        said = any(word in source.text for word in ('"type"', *OTHERS))  # else nothing of it need be parsed
+        if said and source.part in ("glassformer", "pages", "main"):
+            beyond = [place for place in drawn(source) if place[0] in TRACES - there]
+            others = [node for node in source.nodes if isinstance(node, ast.Attribute) and node.attr in OTHERS]
+            assert (source.path, beyond, others) == (source.path, [], [])

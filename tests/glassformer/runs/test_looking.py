@@ -25,9 +25,6 @@ def visible(trace, *, revealed=True, **view):
     return VisibleTrace(trace, View(**view), revealed)
 
 
-# ---------------------------------------------------------------- labels
-
-
 ROWS = ["<s> → s", "s → s", "s → a", "a → l", "l → g", "g → </s>"]
 SOURCE = ["g", "l", "a", "s", "s", "</s>"]
 
@@ -49,9 +46,6 @@ def test_guess_mode_hides_what_comes_later_and_the_current_piece_until_it_is_rev
     assert (open_.covered, len(open_.row_labels())) == (False, trace.n_steps)
 
 
-# ---------------------------------------------------------------- a view that does not fit
-
-
 @pytest.mark.parametrize(
     ("asked", "shown", "note"),
     [
@@ -69,25 +63,16 @@ def test_a_view_that_does_not_fit_is_moved_and_said(trace, asked, shown, note):
     assert "".join(notes).startswith(note)
 
 
-# ---------------------------------------------------------------- the run for the stepper
-
-
-def test_the_stepper_gets_every_step_and_what_is_looked_at(trace, reverse):
+def test_the_stepper_gets_every_step_what_is_looked_at_and_marks_of_odd_pieces(trace, reverse, tiny):
     run = stepper_run(visible(trace, layer=1, head=1), reverse, "id")
-    assert [chip.piece for chip in run.source] == SOURCE
-    assert [chip.piece for chip in run.target] == ["s", "s", "a", "l", "g", "</s>"]
-    assert [chip.id for chip in run.target] == list(trace.tgt_ids)
-    assert run.texts == ("s", "ss", "ssa", "ssal", "ssalg", "ssalg")
-    assert [chip.special for chip in run.source] == [False] * 5 + [True]
-    assert not any(chip.forced for chip in run.target)
+    assert [(chip.piece, chip.special) for chip in run.source] == [(piece, piece == "</s>") for piece in SOURCE]
+    written = zip(["s", "s", "a", "l", "g", "</s>"], trace.tgt_ids, strict=True)
+    assert [(chip.piece, chip.id, chip.forced) for chip in run.target] == [(*one, False) for one in written]
+    assert (run.texts, run.cut) == (("s", "ss", "ssa", "ssal", "ssalg", "ssalg"), False)
     assert all(0.5 < chip.probability <= 1 for chip in run.target)
-    assert not run.cut
     np.testing.assert_allclose(run.shading, trace.cross[1, 1])
     for view, mean in (({}, trace.cross.mean(axis=(0, 1))), ({"layer": 1}, trace.cross[1].mean(axis=0))):
         np.testing.assert_allclose(stepper_run(visible(trace, **view), reverse, "id").shading, mean, rtol=1e-6)
-
-
-def test_unknown_special_and_forced_pieces_are_marked_and_a_cut_output_says_so(tiny, reverse):
     run = stepper_run(visible(tiny.run("mi 😀 ba")), tiny, "id")
     marked = {chip.piece: (chip.unknown, chip.special) for chip in run.source}
     assert (marked["😀"], marked["</s>"]) == ((True, False), (False, True))
@@ -97,19 +82,14 @@ def test_unknown_special_and_forced_pieces_are_marked_and_a_cut_output_says_so(t
     assert (run.stop_reason, run.cut) == ("The output was cut off at the limit of 3 tokens.", True)
 
 
-# ---------------------------------------------------------------- candidates
-
-
-def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers(reverse):
+def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers_and_it_has_its_true_rank(reverse, trace):
     own = reverse.run("glass").tgt_ids
     other = next(i for i in range(4, 20) if i not in own)
     again = reverse.run(reverse.query("glass", forced=(*own[:2], other, other)))
     assert [is_yours(again, t) for t in range(5)] == [False, False, True, True, False]
-
-
-def test_a_forced_piece_is_listed_with_its_true_rank(reverse, trace):
-    order = np.argsort(-trace.log_probs[0], kind="stable")
-    last = int(order[-1])
+    chosen = reverse.run(reverse.query("glass", forced=own[:3]))  # as the model would have it
+    assert [is_yours(chosen, t) for t in range(4)] == [False, False, True, False]
+    last = int(np.argsort(-trace.log_probs[0], kind="stable")[-1])
     listed = candidate_list(visible(reverse.run(reverse.query("glass", forced=(last,)))))
     assert len(listed.pieces) == N_CANDIDATES + 1
     assert (listed.chosen, listed.ids[-1], listed.ranks[-1]) == (N_CANDIDATES, last, len(trace.vocabulary))
@@ -140,17 +120,10 @@ def test_what_is_shown_is_the_very_distribution_that_was_drawn_from(reverse, mon
         assert listed.others.drawn_from == pytest.approx(unlisted.sum(), abs=2e-6)
 
 
-# ---------------------------------------------------------------- branches
-
-
 def test_a_branch_keeps_what_came_before_and_the_own_choice_is_the_same_request_with_nothing_forced(trace, reverse):
-    assert branch_at(trace.tgt_ids, 2, 99) == (*trace.tgt_ids[:2], 99)
-    assert branch_at(trace.tgt_ids, 0, 99) == (99,)
+    assert [branch_at(trace.tgt_ids, step, 99) for step in (0, 2)] == [(99,), (*trace.tgt_ids[:2], 99)]
     query = reverse.query("glass", decoding=Beam(size=3), max_new=7, forced=(4, 5), hypothesis=2)
     assert own_choice(query) == replace(query, forced=(), hypothesis=0)
-
-
-# ---------------------------------------------------------------- guesses
 
 
 def test_a_piece_is_found_as_typed_or_as_the_beginning_of_a_word_whichever_is_likelier(reverse, tiny):
@@ -165,12 +138,9 @@ def test_a_piece_is_found_as_typed_or_as_the_beginning_of_a_word_whichever_is_li
         likely = np.full(tiny.tgt_tokenizer.size, -9.0)
         likely[pieces.index(meant)] = -0.1
         assert find_piece(inside, tiny.tgt_tokenizer, likely) == pieces.index(meant)
-
-
-@pytest.mark.parametrize("text", ["", "   ", "no such token", "😀", "a\0", "\ud800"])
-def test_what_is_no_piece_is_not_found(text, reverse, tiny):
-    assert find_piece(text, reverse.tgt_tokenizer, np.zeros(reverse.tgt_tokenizer.size)) is None
-    assert text not in ("   ", "😀") or first_piece(text, tiny.tgt_tokenizer) is None
+    for text in ("", "   ", "no such token", "😀", "a\0", "\ud800"):
+        assert find_piece(text, reverse.tgt_tokenizer, even) is None, text
+    assert first_piece("   ", tiny.tgt_tokenizer) is first_piece("😀", tiny.tgt_tokenizer) is None
 
 
 @pytest.mark.parametrize(

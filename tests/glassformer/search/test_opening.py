@@ -1,13 +1,17 @@
-"""A click on the tree of a search opens the output that it stands for, at its step."""
+"""A click on a search's tree opens the output that it stands for, and many draws are those of their seeds."""
 
 from types import SimpleNamespace
 
 import pytest
 
+from glassformer.search.search_panels import Draws, SamplingRequest
 from glassformer.search.tree_panel import opens
+from glassformer.server.model_runner import ModelRunner
 from glassformer.state import session
+from tests.glassformer.waiting import WAIT
 from tests.transformer.tiny import tiny_config
-from transformer import Beam, Greedy, load
+from transformer import Beam, Greedy, Sampling, load
+from transformer.analysis.sampled_outputs import draws
 from transformer.analysis.search_tree import search_tree
 
 
@@ -31,23 +35,16 @@ def page(query, decoding):
     return SimpleNamespace(slot="", trace=trace, checkpoint=SimpleNamespace(config=tiny_config()))
 
 
-def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there(found, opened):
+def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there_and_what_was_dropped_is_forced(found, opened):
     tree, query = found
     go = opens(page(query, query.decoding), tree)
     ways = tree.ways_to(tree.results)
-    for place, result in ways.items():
-        go(place)
-        assert opened.pop() == ("", (), result, tree.nodes[place].step)
     assert set(ways.values()) == set(range(len(tree.results)))
-
-
-def test_what_was_dropped_is_forced(found, opened):
-    tree, query = found
-    dropped = [place for one in tree.rounds for place in one.dropped]
-    go = opens(page(query, query.decoding), tree)
-    for place in dropped:
+    there = {place: ("", (), result) for place, result in ways.items()}
+    there |= {place: ("", tree.ids(place), 0) for one in tree.rounds for place in one.dropped}
+    for place, shown in there.items():
         go(place)
-        assert opened.pop() == ("", tree.ids(place), 0, tree.nodes[place].step)
+        assert opened.pop() == (*shown, tree.nodes[place].step)
 
 
 def test_where_the_run_decodes_otherwise_all_is_forced_and_a_place_that_there_is_not_opens_nothing(found, opened):
@@ -56,3 +53,14 @@ def test_where_the_run_decodes_otherwise_all_is_forced_and_a_place_that_there_is
     assert not opened
     opens(page(query, Greedy()), tree)(tree.results[1])
     assert opened == [("", tree.ids(tree.results[1]), 0, tree.nodes[tree.results[1]].step)]
+
+
+def test_all_draws_come_and_are_those_of_their_seeds(checkpoint_folder):
+    checkpoint, jobs = load(checkpoint_folder), Draws(ModelRunner)
+    query = checkpoint.query("ba lo mi ta", max_new=4, decoding=Sampling(temperature=1.2))
+    asked = SamplingRequest("me", query, 20, 5)
+    job = jobs.start(asked, checkpoint)
+    assert job.over.wait(WAIT)
+    assert job.seen.state == "done"
+    assert job.seen.so_far == tuple(draws(checkpoint, query, range(5, 25)))
+    assert jobs.start(asked, checkpoint) is jobs.find(asked) is job

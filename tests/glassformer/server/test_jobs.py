@@ -1,16 +1,20 @@
-"""Long work runs in the order of asking, ends where it pauses, is bounded, and holds nothing when it is over."""
+"""Long work runs in order, is shared, bounded and behind shorter work, and ends where nobody wants it any more."""
 
 import gc
 import random
 import threading
 import weakref
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
+from glassformer.runs.measurement_jobs import new_studies, study
 from glassformer.server import jobs as module
 from glassformer.server.jobs import JobRegistry
-from glassformer.server.model_runner import BusyError
+from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.waiting import WAIT, until
+from transformer.errors import QueryError
 
 
 def busy(n):
@@ -41,7 +45,10 @@ def behind(gate, name="done"):
 
 def test_they_run_in_the_order_of_asking_and_say_how_many_come_before(gate):
     some, ran = jobs(), []
-    some.ask("first", behind(gate))
+    work = behind(gate)
+    held = weakref.ref(work)
+    some.ask("first", work)
+    del work
     for name in "abc":
         some.ask(name, lambda job, name=name: ran.append(name))
     until(lambda: some.look("first").state == "running")
@@ -52,6 +59,8 @@ def test_they_run_in_the_order_of_asking_and_say_how_many_come_before(gate):
     assert some.look("c", patience=WAIT).state == "done"
     assert ran == ["a", "c"], "one that nobody wanted any more has not begun"
     assert some.look("b") is None
+    gc.collect()
+    assert held() is None, "what it worked with is let go of"
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -76,18 +85,6 @@ def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(
     assert first.over.wait(WAIT)
     assert some.find("key") is again, "the end of the first one does not touch the second"
     assert some.look("key", patience=WAIT).state == "done"
-
-
-def test_what_it_worked_with_is_let_go_of_at_the_end():
-    def work(job):
-        return "done"
-
-    some, held = jobs(), weakref.ref(work)
-    some.ask("key", work)
-    del work
-    assert some.look("key", patience=WAIT).state == "done"
-    gc.collect()
-    assert held() is None
 
 
 def test_many_visitors_at_once_break_nothing():
@@ -133,3 +130,79 @@ def test_what_everybody_has_left_ends_at_its_next_pause(gate, monkeypatch):
     monkeypatch.setattr(module, "AWAY_SECONDS", 0.0)
     assert job.over.wait(WAIT)
     assert job.seen.state == "cancelled"
+
+
+RESULT = SimpleNamespace(nbytes=10)
+
+
+class Work:
+    """A made-up measurement: it can be held before each of its parts, and says which it did."""
+
+    def __init__(self, *, held=False, error=None):
+        self.parts, self.error, self.begun, self.did = 3, error, 0, []
+        self.go, self.closed = threading.Semaphore(0 if held else 1_000), threading.Event()
+
+    def __call__(self):
+        self.begun += 1
+        try:
+            for part in range(self.parts):
+                yield SimpleNamespace(done=part, whole=self.parts)
+                assert self.go.acquire(timeout=WAIT)
+                self.did.append(part)
+                if self.error is not None:
+                    raise self.error
+            return RESULT
+        finally:
+            self.closed.set()
+
+
+@pytest.fixture
+def runner():
+    return ModelRunner()
+
+
+@pytest.fixture
+def studies():
+    return new_studies()
+
+
+def ask(studies, runner, work, *visitors, cost=1):
+    for visitor in visitors:
+        seen = studies.ask("key", partial(study, runner, work, cost), visitor=visitor).seen
+    return seen
+
+
+def test_a_measurement_is_done_once_for_all_who_ask_and_shorter_work_goes_first_between_two_parts(studies, runner):
+    work, done = Work(held=True), []
+    assert ask(studies, runner, work, "a", "b", cost=100).is_under_way
+    until(lambda: studies.look("key", "a").so_far)
+    assert (studies.look("key", "a").so_far.done, studies.look("key", "a").so_far.whole) == (0, 3)
+    short = threading.Thread(
+        target=lambda: runner.compute("short", lambda: done.append(list(work.did)), nbytes=lambda _: 0)
+    )
+    short.start()
+    until(lambda: runner.n_waiting == 2)
+    work.go.release()
+    until(lambda: studies.look("key", "b").so_far.done == 1)
+    work.go.release(2)
+    short.join(WAIT)
+    assert done == [[0]]
+    seen = studies.look("key", "a", patience=WAIT)
+    assert (seen.state, seen.result) == ("done", RESULT)
+    assert ask(studies, runner, work, "c").result is RESULT
+    assert work.begun == 1
+    assert studies.look("other", "a") is None
+
+
+def test_one_that_the_last_has_left_ends_within_its_part_and_an_error_is_said(studies, runner):
+    work = Work(held=True)
+    ask(studies, runner, work, "a")
+    until(lambda: studies.look("key", "a").so_far)
+    studies.withdraw("key", "a")
+    work.go.release(3)
+    assert work.closed.wait(WAIT)
+    assert work.did == [0]
+    for error, said in ((QueryError("no {what}.", what="such head"), "no such head."), (ZeroDivisionError(), "log.")):
+        ask(studies, runner, Work(error=error), "a")
+        seen = studies.look("key", "a", patience=WAIT)
+        assert (seen.state, str(seen.problem).endswith(said)) == ("failed", True)

@@ -3,8 +3,10 @@
 import logging
 import shutil
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -20,23 +22,26 @@ from glassformer.server.model_runner import (
     Request,
     cost_of,
 )
-from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
-from tests.glassformer.waiting import Clock
+from tests.glassformer.waiting import WAIT, Clock, until
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.runs.query import MOST_TOGETHER, Beam, Query, Sampling
 
-HERE, THERE = SimpleNamespace(name="here"), SimpleNamespace(name="there")
+CHECKPOINT, THERE = SimpleNamespace(name="made up"), SimpleNamespace(name="there")
 
 
-def request(name, *, visitor=None, cost=10.0):
+def request(name, visitor=None, cost=10.0, **options):
     """Some work that takes as long as it says."""
-    return Request(name, visitor, cost, len, work=lambda: name)
+    return Request(name, visitor, cost, len, work=lambda: name, **options)
 
 
-def run(source, *, checkpoint=HERE, visitor=None, **options):
-    query = Query(checkpoint="hash", source=source, **options)
-    return Request(query, visitor, cost_of(query), len, checkpoint=checkpoint, query=query)
+def query(text, **options):
+    return Query(checkpoint="hash", source=text, **options)
+
+
+def run(source, *, checkpoint=CHECKPOINT, **options):
+    asked = query(source, **options)
+    return Request(asked, None, cost_of(asked), len, checkpoint=checkpoint, query=asked)
 
 
 def served(queue, *, most=10**6):
@@ -55,107 +60,99 @@ def filled(*requests):
     return queue
 
 
-def test_short_work_goes_before_long_and_equal_work_in_the_order_it_came():
+def test_short_work_goes_first_equal_work_in_the_order_it_came_and_sooner_when_asked_for_at_less_cost():
     queue = filled(request("long", cost=90), request("a"), request("b"), request("middle", cost=20), request("c"))
     assert served(queue) == ["a", "b", "c", "middle", "long"]
     assert queue.take() == []
+    ahead, mine = request("ahead", cost=500), request("mine", cost=40)
+    queue = filled(ahead, mine, request("yours", cost=20))
+    queue.hurry(ahead, request("ahead", "you", 10))
+    queue.hurry(mine, request("mine", cost=900))  # that would be later
+    assert served(queue) == ["ahead", "yours", "mine"]
 
 
 def test_a_beam_costs_more_than_a_sentence_and_a_long_sentence_more_than_a_short_one():
-    sentence = cost_of(Query(checkpoint="hash", source="x" * 20))
-    assert cost_of(Query(checkpoint="hash", source="x" * 20, decoding=Sampling())) == sentence
-    assert cost_of(Query(checkpoint="hash", source="x" * 40)) > sentence
-    assert cost_of(Query(checkpoint="hash", source="x" * 40, max_new=3)) < sentence
-    assert cost_of(Query(checkpoint="hash", source="x" * 20, decoding=Beam(size=16))) > 3 * sentence
+    short, long = "x" * 20, "x" * 40
+    sentence = cost_of(query(short))
+    assert cost_of(query(short, decoding=Sampling())) == sentence
+    assert cost_of(query(long, max_new=3)) < sentence < cost_of(query(long))
+    assert cost_of(query(short, decoding=Beam(size=16))) > 3 * sentence
 
 
-def test_a_visitor_who_loops_over_long_work_gets_an_even_share():
-    queue, turns = filled(request("long 0", visitor="looping", cost=60)), []
-    queue.put(request("short 0", visitor="me"))
-    for count in range(1, 300):
+def test_a_visitor_who_loops_gets_an_even_share_and_new_visitors_with_short_work_starve_nobody():
+    queue, shares = filled(request("long", "looping", 60), request("short", "me")), Counter()
+    for _ in range(300):
         (taken,) = (done := queue.take())
         queue.done(done)
-        turns.append(taken)
-        name = taken.key.split()[0]
-        queue.put(request(f"{name} {count}", visitor=taken.visitor, cost=taken.cost))
-    shares = {name: sum(one.cost for one in turns if one.visitor == name) for name in ("looping", "me")}
+        shares[taken.visitor] += taken.cost
+        queue.put(request(taken.key, taken.visitor, taken.cost))
     assert 0.8 < shares["looping"] / shares["me"] < 1.25
-
-
-def test_a_stream_of_short_work_from_new_visitors_does_not_starve_long_work():
-    queue = filled(request("long", cost=100))
-    names = []
+    queue, names = filled(request("long", cost=100)), []
     for count in range(100):  # every visitor is new and asks once
-        queue.put(request(f"short {count}", visitor=count))
+        queue.put(request(f"short {count}", count))
         names += served(queue, most=1)
     assert names.index("long") <= 100 / 10
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(1, 200), st.integers(0, 2)), max_size=60))
 def test_everything_is_served_once(asked):
-    queue, expected, found = FairQueue(), [], []
+    queue, found = FairQueue(), []
     for number, (visitor, cost, n_served) in enumerate(asked):
-        expected.append(number)
-        queue.put(request(number, visitor=visitor, cost=cost))
+        queue.put(request(number, visitor, cost))
         found += served(queue, most=n_served)
-    assert sorted(found + served(queue)) == expected
+    assert sorted(found + served(queue)) == [*range(len(asked))]
     queue.done([request("later")])
     assert all(mark > queue._clock for mark in queue._last.values())  # nobody is remembered for nothing
 
 
-# ---------------------------------------------------------------- what requests really took
+class Waited:
+    """A queue by a clock that is set by hand."""
 
+    def __init__(self):
+        self.clock = Clock()
+        self.queue = FairQueue(self.clock)
 
-def used(queue, clock, seconds, *visitors):
-    """Each of them had the model for so long just now."""
-    for visitor in visitors:
-        queue.done([request("before", visitor=visitor, cost=0)], seconds)
+    def put(self, name, visitor, cost):
+        self.queue.put(request(name, visitor, cost, came=self.clock()))
 
-
-def came(clock, *of, **named):
-    found = request(*of, **named)
-    found.came = clock()
-    return found
+    def used(self, seconds, *visitors):
+        """Each of them had the model for so long just now."""
+        for visitor in visitors:
+            self.queue.done([request("before", visitor, 0)], seconds)
 
 
 @pytest.mark.parametrize(("heavy", "cost"), [(["one"] * 10, 400.0), (["one", "two", "three", "four"], 1.0)])
 def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes_on(heavy, cost):
     """Whatever they were thought to cost, as with a tokenizer that takes seconds for a letter."""
-    clock = Clock()
-    queue = FairQueue(clock)
-    used(queue, clock, 3.0, *heavy)
+    line = Waited()
+    line.used(3.0, *heavy)
     for n, visitor in enumerate(heavy):
-        queue.put(came(clock, f"heavy {n}", visitor=visitor, cost=cost))
-    (running,) = queue.take()
-    queue.put(came(clock, "light", visitor="me", cost=25.0))
-    assert [one.key for one in queue.take(before=queue.rank(running))] == ["light"]  # in a pause
-    queue.put(came(clock, "light again", visitor="me", cost=25.0))
-    queue.done([running], 3.0)
-    assert served(queue)[0] == "light again"
+        line.put(f"heavy {n}", visitor, cost)
+    (running,) = line.queue.take()
+    line.put("light", "me", 25.0)
+    assert [one.key for one in line.queue.take(before=line.queue.rank(running))] == ["light"]  # in a pause
+    line.put("light again", "me", 25.0)
+    line.queue.done([running], 3.0)
+    assert served(line.queue)[0] == "light again"
 
 
 def test_who_has_waited_long_stands_among_all_others_and_what_was_used_fades():
-    clock = Clock()
-    queue = FairQueue(clock)
-    used(queue, clock, 3.0, "one")
-    queue.put(came(clock, "heavy", visitor="one", cost=10.0))
+    line = Waited()
+    line.used(3.0, "one")
+    line.put("heavy", "one", 10.0)
     for n in range(3):
-        queue.put(came(clock, f"light {n}", visitor=n, cost=25.0))
-        assert [one.key for one in queue.take()] == [f"light {n}"]
-    clock.now += PATIENT_SECONDS
-    queue.put(came(clock, "light", visitor="me", cost=25.0))
-    assert served(queue) == ["heavy", "light"]
-    clock.now += 2 * LATE_SECONDS
-    queue.put(came(clock, "heavy", visitor="one", cost=10.0))
-    queue.put(came(clock, "light", visitor="me", cost=25.0))
-    assert served(queue)[0] == "heavy"
-    used(queue, clock, 0.1, "other")
-    clock.now += 20 * LATE_SECONDS
-    used(queue, clock, 0.1, "me")
-    assert queue._used.keys() == {"me"}, "nobody is remembered for nothing"
-
-
-# ---------------------------------------------------------------- who is decoded together
+        line.put(f"light {n}", n, 25.0)
+        assert [one.key for one in line.queue.take()] == [f"light {n}"]
+    for seconds in (PATIENT_SECONDS, 2 * LATE_SECONDS):
+        line.clock.now += seconds
+        line.put("light", "me", 25.0)
+        if seconds > PATIENT_SECONDS:
+            line.put("heavy", "one", 10.0)
+        assert served(line.queue) == ["heavy", "light"]
+    line.used(0.1, "other")
+    line.clock.now += 20 * LATE_SECONDS
+    line.used(0.1, "me")
+    assert line.queue._used.keys() == {"me"}, "nobody is remembered for nothing"
 
 
 def company(*requests):
@@ -182,21 +179,56 @@ def test_a_batch_is_no_larger_than_pays_and_the_nearest_in_length_come_first():
     assert 1 < len(filled(*(run("x" * 150) for _ in range(40))).take()) < MOST_TOGETHER
 
 
-def test_what_waits_comes_sooner_once_somebody_asks_for_it_at_less_cost():
-    ahead, mine = request("ahead", cost=500), request("mine", cost=40)
-    queue = filled(ahead, mine, request("yours", cost=20))
-    queue.hurry(ahead, request("ahead", visitor="you", cost=10))
-    queue.hurry(mine, request("mine", cost=900))  # that would be later
-    assert served(queue) == ["ahead", "yours", "mine"]
+class Model:
+    """A made-up model: it writes down what it ran, and can be held."""
+
+    def __init__(self, *, nbytes=1000, held=False, rounds=0, round=lambda: None):
+        self.ran, self.finished, self.batches, self.nbytes = [], [], [], nbytes
+        self.rounds, self.round = rounds, round
+        self.go, self.started = threading.Event(), threading.Semaphore(0)
+        if not held:
+            self.go.set()
+
+    def __call__(self, checkpoint, queries, *, pause):
+        self.batches.append([query.source for query in queries])
+        for query in queries:
+            self.ran.append(query.source)
+            self.started.release()
+            assert self.go.wait(WAIT)
+            for _ in range(self.rounds if isinstance(query.decoding, Beam) else 0):
+                self.round()
+                pause()
+            yield QueryError("refused") if query.source.startswith("bad") else self.trace(checkpoint, query)
+            self.finished.append(query.source)
+
+    def trace(self, checkpoint, query):
+        return SimpleNamespace(query=query, nbytes=self.nbytes, n_steps=1, seconds=0.0, checkpoint=checkpoint.name)
+
+
+def runner(model, **options):
+    return ModelRunner(runs=model, **options)
 
 
 @pytest.fixture
 def visitors():
+    """Visitors who ask a runner over a model that is held."""
     with ThreadPoolExecutor(40) as pool:
-        yield pool
+        yield Visitors(pool)
 
 
-# ---------------------------------------------------------------- the cache
+class Visitors:
+    def __init__(self, pool):
+        self.model, self._pool = Model(held=True), pool
+        self.work = runner(self.model)
+
+    def ask(self, one, *, checkpoint=CHECKPOINT, waiting=0, **how):
+        """What will be answered; return once so many wait, and the model runs."""
+        asked = query(one) if isinstance(one, str) else one
+        answer = self._pool.submit(self.work.trace, checkpoint, asked, **how)
+        until(lambda: len(self.work._under_way) >= waiting)
+        if waiting == 1:
+            assert self.model.started.acquire(timeout=WAIT)
+        return answer
 
 
 def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_path):
@@ -207,28 +239,16 @@ def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_
     assert two.tgt_ids == one.tgt_ids
 
 
-def test_twenty_visitors_with_one_query_are_one_run(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query("a")) for _ in range(20)]
-    model.wait_until_it_runs()
-    model.go.set()
-    assert len({id(answer.result(WAIT)) for answer in answers}) == 1
-    assert work.n_runs == 1
-
-
-def test_an_error_reaches_everybody_who_waited_for_it_and_is_not_kept(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query("bad")) for _ in range(5)]
-    until_waiting(work, 1)
-    model.wait_until_it_runs()
-    model.go.set()
-    assert all(isinstance(answer.exception(WAIT), QueryError) for answer in answers)
+def test_who_ask_for_one_thing_share_one_run_or_its_error_which_is_not_kept(visitors):
+    good, bad = ([visitors.ask(text) for _ in range(10)] for text in ("good", "bad"))
+    visitors.ask("bad", waiting=2)
+    visitors.model.go.set()
+    assert len({id(answer.result(WAIT)) for answer in good}) == 1
+    assert all(isinstance(answer.exception(WAIT), QueryError) for answer in bad)
+    assert visitors.work.n_runs == 1
     with pytest.raises(QueryError, match="refused"):
-        work.trace(CHECKPOINT, query("bad"))
-    assert (model.ran[-1], work.n_runs) == ("bad", 0)
-    assert work.trace(CHECKPOINT, query("good")).query == query("good")
+        visitors.work.trace(CHECKPOINT, query("bad"))
+    assert visitors.model.ran[-1] == "bad"
 
 
 def test_the_cache_is_bounded_in_bytes():
@@ -243,9 +263,6 @@ def test_the_cache_is_bounded_in_bytes():
     large = runner(Model(nbytes=1_000_000), cache_bytes=350_000)  # which is given all the same
     assert [large.trace(CHECKPOINT, query("a")).nbytes for _ in range(2)] == [1_000_000] * 2
     assert large.n_runs == 2
-
-
-# ---------------------------------------------------------------- the queue
 
 
 def test_who_waits_too_long_is_told_and_the_run_goes_on():
@@ -269,25 +286,13 @@ def test_each_run_is_logged_without_its_text(caplog):
     assert "private" not in caplog.text  # what visitors type is nobody's business
 
 
-# ---------------------------------------------------------------- other work with the model
-
-
-def test_other_work_is_done_once_and_shares_the_room_of_the_cache():
+def test_other_work_is_done_once_in_the_room_of_the_cache_and_what_fails_or_has_no_size_is_not_kept():
     work, done = runner(Model(), cache_bytes=30_000), []
-    assert work.kept("first") is None
     for key in ("first", "first", "second", "first"):
         work.compute(key, lambda key=key: done.append(key) or key, nbytes=lambda _: 10_000)
     assert done == ["first", "second", "first"]
     assert work.kept("first") == "first"
-
-
-def test_other_work_that_fails_or_whose_size_cannot_be_told_is_not_kept():
-    work = runner(Model())
-
-    def fail():
-        raise QueryError("refused")
-
-    for wrong, error in ((fail, QueryError), (lambda: 7, TypeError)):
+    for wrong, error in ((lambda: int("x"), ValueError), (lambda: 7, TypeError)):
         with pytest.raises(error):
             work.compute("key", wrong, nbytes=len)
         assert work.kept("key") is None
@@ -295,60 +300,36 @@ def test_other_work_that_fails_or_whose_size_cannot_be_told_is_not_kept():
 
 
 def test_what_nobody_waits_for_yet_comes_last(visitors):
-    model, other = Model(held=True), SimpleNamespace(name="another")  # of which no run joins those of the first
-    work = runner(model)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query("first"))]
-    model.wait_until_it_runs()
-    for n, (checkpoint, name, ahead) in enumerate([(other, "late", True), (CHECKPOINT, "b" * 90, False)]):
-        answers.append(visitors.submit(work.trace, checkpoint, query(name), ahead=ahead))
-        until_waiting(work, n + 2)
-    model.go.set()
+    other = SimpleNamespace(name="another")  # of which no run joins those of the first
+    answers = [
+        visitors.ask("first", waiting=1),
+        visitors.ask("late", checkpoint=other, ahead=True, waiting=2),
+        visitors.ask("b" * 90, waiting=3),
+    ]
+    visitors.model.go.set()
     assert [answer.result(WAIT).query.source for answer in answers] == ["first", "late", "b" * 90]
-    assert model.ran == ["first", "b" * 90, "late"]
+    assert visitors.model.ran == ["first", "b" * 90, "late"]
 
 
-# -------------------------------------------------------------------------------- who is served together
+def test_who_waits_when_the_model_becomes_free_is_taken_together_and_one_error_is_one_visitors(visitors):
+    answers = [visitors.ask(text, waiting=n) for n, text in enumerate(("first", "a", "bad", "b", "c"), start=1)]
+    visitors.model.go.set()
+    assert [answers[n].result(WAIT).query.source for n in (0, 1, 3, 4)] == ["first", "a", "b", "c"]
+    assert isinstance(answers[2].exception(WAIT), QueryError)
+    assert visitors.model.batches == [["first"], ["a", "b", "c", "bad"]]
+    assert visitors.work.n_runs == 4
 
 
-def asked_while_held(work, model, visitors, queries):
-    """Let the model stand at one run while others are asked for, one after the other; then let it go."""
-    first = visitors.submit(work.trace, CHECKPOINT, query("first"))
-    model.wait_until_it_runs()
-    answers = []
-    for place, one in enumerate(queries, start=2):
-        answers.append(visitors.submit(work.trace, CHECKPOINT, one))
-        until_waiting(work, place)
-    model.go.set()
-    first.result(WAIT)
-    return answers
-
-
-def test_whoever_waits_when_the_model_becomes_free_is_taken_together_and_one_error_is_one_visitors(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    answers = asked_while_held(work, model, visitors, [query(text) for text in ("a", "bad", "b", "c")])
-    assert [answers[n].result(WAIT).query.source for n in (0, 2, 3)] == ["a", "b", "c"]
-    assert isinstance(answers[1].exception(WAIT), QueryError)
-    assert model.batches == [["first"], ["a", "b", "c", "bad"]]
-    assert work.n_runs == 4
-
-
-def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors):
-    error = SystemExit("the model gave up")
-
-    class Broken(Model):
-        def trace(self, checkpoint, query):
-            if query.source == "b":
-                raise error
-            return super().trace(checkpoint, query)
-
-    model = Broken(held=True)
-    work = runner(model)
-    answers = asked_while_held(work, model, visitors, [query(text) for text in "abc"])
-    assert answers[0].result(WAIT).query.source == "a"
-    assert [answer.exception(WAIT) for answer in answers[1:]] == [error, error]
-    assert work.trace(CHECKPOINT, query("c")).query.source == "c"
-    assert not work._under_way
+def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors, monkeypatch):
+    error, trace = SystemExit("the model gave up"), visitors.model.trace
+    traces = {"first": trace, "a": trace, "b": Mock(side_effect=error), "c": trace}
+    monkeypatch.setattr(visitors.model, "trace", lambda checkpoint, asked: traces[asked.source](checkpoint, asked))
+    answers = [visitors.ask(text, waiting=n) for n, text in enumerate(traces, start=1)]
+    visitors.model.go.set()
+    assert [answer.result(WAIT).query.source for answer in answers[:2]] == ["first", "a"]
+    assert [answer.exception(WAIT) for answer in answers[2:]] == [error, error]
+    assert visitors.work.trace(CHECKPOINT, query("c")).query.source == "c"
+    assert not visitors.work._under_way
 
 
 def test_short_runs_go_between_the_rounds_of_a_long_one(visitors):
@@ -356,41 +337,39 @@ def test_short_runs_go_between_the_rounds_of_a_long_one(visitors):
     rounds, third, go_on = [], threading.Event(), threading.Event()
 
     def round():
-        rounds.append(list(model.finished))
+        rounds.append(list(visitors.model.finished))
         if len(rounds) == 3:
             third.set()
             assert go_on.wait(WAIT)
 
-    model = Model(rounds=6, round=round)
-    work = runner(model)
-    long = visitors.submit(work.trace, CHECKPOINT, query("a beam", decoding=Beam(size=16)))
+    visitors.model = Model(rounds=6, round=round)
+    visitors.work = runner(visitors.model)
+    long = visitors.ask(query("a beam", decoding=Beam(size=16)))
     assert third.wait(WAIT)
-    short = [visitors.submit(work.trace, CHECKPOINT, query(text)) for text in ("one", "two")]
-    until_waiting(work, 3)
+    short = [visitors.ask(text, waiting=n) for n, text in enumerate(("one", "two"), start=2)]
     go_on.set()
     assert {answer.result(WAIT).query.source for answer in short} == {"one", "two"}
     assert long.result(WAIT).query.source == "a beam"
     assert [len(finished) for finished in rounds] == [0, 0, 0, 2, 2, 2]
-    assert model.finished[-1] == "a beam"
+    assert visitors.model.finished[-1] == "a beam"
 
 
 def test_a_visitor_has_a_few_places_a_queue_too_and_the_others_keep_theirs(visitors):
-    model, names = Model(held=True), threading.local()
+    names = []  # of who asks next
+    visitors.work = runner(visitors.model, max_places=2, max_waiting=3, visitor=names.pop)
 
-    def ask(who, text):
-        names.who = who
-        return work.trace(CHECKPOINT, query(text))
+    def ask(who, text, **options):
+        names.append(who)
+        answer = visitors.ask(text, **options)
+        until(lambda: not names)
+        return answer
 
-    work = runner(model, max_places=2, max_waiting=3, visitor=lambda: getattr(names, "who", None))
-    answers = [visitors.submit(ask, "greedy", text) for text in "ab"]
-    until_waiting(work, 2)
+    answers = [ask("greedy", text, waiting=n) for n, text in enumerate("ab", start=1)]
     with pytest.raises(BusyError, match="You already have 2 requests waiting for the model, the most allowed"):
-        ask("greedy", "c")
-    joined = visitors.submit(ask, "greedy", "a")  # joins, and so needs no place
-    answers += [visitors.submit(ask, "another", "d")]
-    until_waiting(work, 3)
+        ask("greedy", "c").result(WAIT)
+    answers += [ask("greedy", "a"), ask("another", "d", waiting=3)]  # the first one joins, and so needs no place
     with pytest.raises(BusyError, match="3 requests are already waiting"):
-        ask("third", "e")
-    model.go.set()
-    assert [answer.result(WAIT).query.source for answer in (*answers, joined)] == ["a", "b", "d", "a"]
-    assert ask("greedy", "c").query.source == "c"
+        ask("third", "e").result(WAIT)
+    visitors.model.go.set()
+    assert [answer.result(WAIT).query.source for answer in answers] == ["a", "b", "a", "d"]
+    assert ask("greedy", "c").result(WAIT).query.source == "c"

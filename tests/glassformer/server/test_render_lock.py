@@ -21,50 +21,42 @@ def begun(work):
 
 def asked(turns):
     """A thread that wants a turn, and what is set once it has had one."""
-    done = threading.Event()
+    done, n = threading.Event(), len(turns._waiting)
 
     def work():
         with turns.one():
             done.set()
 
-    return begun(work), done
-
-
-def in_line(turns, n):
-    """Wait until so many wait for a turn."""
-    until(lambda: len(turns._waiting) >= n)
+    thread = begun(work)
+    until(lambda: done.is_set() or len(turns._waiting) > n)
+    return thread, done
 
 
 def test_one_after_the_other_in_the_order_of_coming():
-    turns, order, inside = FairSemaphore(lease=LONG), [], []
+    turns, order, inside, threads = FairSemaphore(lease=LONG), [], [], []
 
     def work(name):
         with turns.one():
             inside.append(name)
-            assert inside == [name]
-            order.append(name)
             time.sleep(0.002)
-            inside.remove(name)
+            order.append(inside.pop())
+            assert not inside
 
-    threads = []
     with turns.one():
         for name in range(20):
             threads.append(begun(lambda name=name: work(name)))
-            in_line(turns, name + 1)
+            until(lambda: len(turns._waiting) == len(threads))
         assert order == []
     for thread in threads:
         thread.join(10)
     assert order == list(range(20))
 
 
-def test_a_turn_within_a_turn_is_the_same_and_an_error_ends_it():
+def test_a_turn_within_a_turn_is_the_same_an_error_ends_it_and_who_takes_long_holds_up_nobody():
     turns = FairSemaphore(lease=LONG)
     with pytest.raises(ValueError, match="wrong"), turns.one(), turns.one():
         raise ValueError("wrong")
     assert asked(turns)[1].wait(10)
-
-
-def test_whoever_takes_long_holds_up_nobody():
     turns = FairSemaphore(lease=0.05)
     with turns.one():
         assert asked(turns)[1].wait(10)  # though the turn of this thread is not over
@@ -80,7 +72,6 @@ def test_whoever_waits_for_the_model_steps_aside_and_has_a_turn_again_afterwards
         with turns.aside():
             assert done.wait(10)
         again, _ = asked(turns)
-        in_line(turns, 1)
         assert again.is_alive()
     again.join(10)
     assert not again.is_alive()
@@ -124,9 +115,6 @@ def test_a_rest_begins_when_the_last_turn_ends():
     assert 0.02 <= turns.rest_seconds() <= time.monotonic() - before + 1
 
 
-# ------------------------------------------------------------------------------------------------ garbage
-
-
 @pytest.mark.parametrize(
     ("since", "rested", "cost", "expected"),
     [
@@ -143,37 +131,32 @@ def test_a_look_for_garbage_waits_for_a_rest_but_not_for_ever(since, rested, cos
 
 
 # In a process of its own, as a look goes through all of it, and the app's thread never ends.
-BEGINNING = """
+PROGRAM = """
 import gc, time, weakref
 from glassformer.server import render_lock
-from glassformer.server.render_lock import RENDER_LOCK
 class Circle: pass
-circle = Circle(); circle.own = circle
-gone = weakref.ref(circle)
-"""
-LATER = """
+def circle():
+    one = Circle(); one.own = one
+    return one, weakref.ref(one)
+kept = gc.get_freeze_count()
+render_lock.collect()
+assert gc.get_freeze_count() == kept  # it has not begun
+one, gone = circle()
 gc.freeze()
 render_lock.collect()
 assert gc.get_freeze_count() > 0
-del circle
+del one
 gc.collect()
 assert gone() is not None  # Python's own looks leave it out
 render_lock.collect()
 assert gone() is None
-"""
-NOT_BEGUN = """
-kept = gc.get_freeze_count()
-render_lock.collect()
-assert gc.get_freeze_count() == kept
-"""
-BY_ITSELF = """
-circle = Circle(); circle.own = circle
-gone = weakref.ref(circle)
+one, gone = circle()
+render_lock.FIRST_COST = 0.001  # so that it looks at once
 render_lock.begin()
 render_lock.begin()
-with RENDER_LOCK.one():
+with render_lock.RENDER_LOCK.one():
     render_lock.collect()
-    del circle
+    del one
 end = time.monotonic() + 60
 while gone() is not None and time.monotonic() < end:
     time.sleep(0.05)
@@ -182,4 +165,4 @@ assert gone() is None
 
 
 def test_what_holds_itself_in_a_circle_is_found_also_what_was_alive_at_a_look_and_by_the_app_itself():
-    subprocess.run([sys.executable, "-c", BEGINNING + NOT_BEGUN + LATER + BY_ITSELF], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)

@@ -37,8 +37,6 @@ USES = [*REPLACED, SCRIPT, UPLOADS, HOSTS, PAGE]
 
 @pytest.fixture
 def asked_anew():
-    for kept in (is_on, streamlit_private._context):
-        kept.cache_clear()
     yield
     for kept in (is_on, streamlit_private._context):
         kept.cache_clear()
@@ -49,56 +47,51 @@ def test_a_use_is_on_and_under_another_version_or_by_the_environment_off_which_t
     use, monkeypatch, caplog, asked_anew
 ):
     assert problem(use) == ""
+    is_on.cache_clear()
     with monkeypatch.context() as patched:
         patched.setattr(streamlit, "__version__", "1.68.0")
-        assert not is_on(use)
-        assert not is_on(use)
-        (line,) = caplog.messages
-        assert "Streamlit is 1.68.0, tested is 1.67.*" in line
-        assert use.lost in line
+        assert [is_on(use) for _ in range(2)] == [False] * 2
+    assert len(caplog.messages) == 1
+    assert "Streamlit is 1.68.0, tested is 1.67.*" in caplog.text
     is_on.cache_clear()
-    caplog.clear()
     monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
     assert not is_on(use)
-    assert use.lost in caplog.text
+    assert [use.lost in line for line in caplog.messages] == [True] * 2
 
 
-CASES = [(use, number) for use in USES for number in range(len(use.relies))]
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
+def test_each_guard_stays_off_when_what_it_relies_on_has_gone_or_takes_something_else(use, monkeypatch):
+    for number, name in enumerate(use.relies):
+        with monkeypatch.context() as patched:
+            if ":" not in name:
+                others = "; ".join(one for one in use.relies if one != name).encode()
+                patched.setattr(streamlit_private, "_script_of_page", lambda others=others: others)
+            elif "(" in name:
+                patched.setattr(*_at(name), lambda something_else: None)
+            else:
+                owner, last = _at(name)
+                patched.delattr(owner, last, raising=False)
+                others = {one: is_ for one, is_ in getattr(owner, "__annotations__", {}).items() if one != last}
+                patched.setattr(owner, "__annotations__", others, raising=False)
+                if isinstance(owner, type):
+                    patched.setattr(owner, "__init__", lambda self: None)
+            alike = [one for one in use.relies[: number + 1] if one.rpartition(".")[0] == name.rpartition(".")[0]]
+            assert problem(use) in [f"{one} is not as it was" for one in alike]  # an object's attributes go together
 
 
-@pytest.mark.parametrize(("use", "number"), CASES, ids=lambda one: str(one)[-30:])
-def test_each_guard_stays_off_when_what_it_relies_on_has_gone_or_takes_something_else(use, number, monkeypatch):
-    name = use.relies[number]
-    if ":" not in name:
-        monkeypatch.setattr(
-            streamlit_private, "_script_of_page", lambda: "; ".join(one for one in use.relies if one != name).encode()
-        )
-    elif "(" in name:
-        monkeypatch.setattr(*_at(name), lambda something_else: None)
-    else:
-        owner, last = _at(name)
-        monkeypatch.delattr(owner, last, raising=False)
-        others = {one: is_ for one, is_ in getattr(owner, "__annotations__", {}).items() if one != last}
-        monkeypatch.setattr(owner, "__annotations__", others, raising=False)
-        if isinstance(owner, type):
-            monkeypatch.setattr(owner, "__init__", lambda self: None)
-    alike = [one for one in use.relies[: number + 1] if one.rpartition(".")[0] == name.rpartition(".")[0]]
-    assert problem(use) in [f"{one} is not as it was" for one in alike]  # an object's attributes go together
-
-
-def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
-    monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
-    before = net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio
-    streamlit_private.begin()
-    assert before == (net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio)
-    assert server_options.mode(["--uploads", "on"]) == "off"
-    assert not streamlit_private.in_fragment()
-    assert streamlit_private.session_id()  # a name of our own
-
-
-def test_what_is_on_is_replaced(monkeypatch):
+def test_what_is_on_is_replaced_and_what_is_off_left_as_it_is(monkeypatch, asked_anew):
     for name in (name for use, makers in REPLACED.items() for name in use.relies[: len(makers)]):
         monkeypatch.setattr(*_at(name), getattr(*_at(name)))  # and put back
+    before = net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio
+    with monkeypatch.context() as patched:
+        patched.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
+        is_on.cache_clear()
+        streamlit_private.begin()
+        assert before == (net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio)
+        assert server_options.mode(["--uploads", "on"]) == "off"
+        assert not streamlit_private.in_fragment()
+        assert streamlit_private.session_id()  # a name of our own
+    is_on.cache_clear()
     monkeypatch.setattr(PagesManager, "uses_pages_directory", True)
     streamlit_private.begin()
     assert net_util.get_external_ip() is None

@@ -3,7 +3,6 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.inside import InsideLook
 from glassformer.shared.controls import NONE
 from glassformer.state import session
 from glassformer.state.view import View
@@ -53,12 +52,17 @@ def written(test):
     return {element.key for element in controls_of(test) if element.proto.set_value}
 
 
+def show(test, **fields):
+    """Look at something else, as by a link."""
+    test.session_state[session.STANDING] = session.SlotState(view=View().but(**fields))
+    test.run()
+
+
 def test_a_typed_text_is_the_view_s(test):
     assert test.session_state["typed"] == ""
     test.text_input(key="piece").set_value(" query  key ").run()
-    assert view(test).of(InsideLook).piece == test.session_state["typed"] == "query  key"
-    test.session_state[session.STANDING] = session.SlotState(view=View().but(piece="other"))
-    test.run()
+    assert view(test).get("piece") == test.session_state["typed"] == "query  key"
+    show(test, piece="other")
     assert test.text_input(key="piece").value == "other"
 
 
@@ -73,27 +77,24 @@ def test_each_shows_the_view_or_its_own_choice_and_writes_its_field(test):
     test.slider(key="shift").set_value(5)
     test.toggle(key="words").set_value(True)
     test.multiselect(key="dims").set_value([1, 4])
+    test.number_input(key="neuron").set_value(16)
     test.run()
-    assert view(test) == View().but(kind="encoder", layer=2, tokens=8, shift=5, words=True, dims=(1, 4))
+    looked_at = View().but(kind="encoder", layer=2, tokens=8, shift=5, words=True, dims=(1, 4))
+    assert view(test) == looked_at.but(neuron=15)
     assert test.session_state["shown"] == ("encoder", 2, 8, 5, True)
     assert written(test) == set()  # a control that shows the view is not written
-
-
-def test_what_the_old_value_gave_a_meaning_is_forgotten(test):
-    test.number_input(key="neuron").set_value(16).run()
-    assert view(test).of(InsideLook).neuron == 15
-    test.selectbox(key="layer").set_value(0).run()
-    assert (view(test).layer, view(test).of(InsideLook).neuron) == (0, None)
     test.selectbox(key="layer").set_value(NONE).run()
-    assert view(test).layer is None
+    assert view(test) == looked_at.but(layer=None)  # what the old layer gave a meaning is forgotten
 
 
-def test_a_control_follows_the_view(test):
-    test.session_state[session.STANDING] = session.SlotState(view=View().but(layer=1, shift=3, kind="encoder"))
-    test.run()
+def test_a_control_follows_the_view_and_a_value_that_is_no_option_stays_in_it(test):
+    show(test, layer=1, shift=3, kind="encoder")
     assert test.session_state["shown"][:2] == ("encoder", 1)
     assert test.slider(key="shift").value == 3
     assert written(test) >= {"kind", "layer", "shift"}
+    show(test, **(odd := {"kind": "decoder", "layer": 9, "tokens": 5, "shift": 20}))
+    assert test.session_state["shown"][:4] == ("encoder", None, 4, 9)
+    assert view(test) == View().but(**odd)
 
 
 def test_other_labels_leave_the_value_and_reach_the_browser(test):
@@ -106,12 +107,3 @@ def test_other_labels_leave_the_value_and_reach_the_browser(test):
     assert written(test) == {"kind", "layer", "tokens"}
     assert test.selectbox(key="layer").options[0] == "Alle"
     assert (test.button_group(key="kind").value, test.selectbox(key="layer").value) == ("encoder", 2)
-
-
-def test_a_value_that_is_no_option_stays_in_the_view(test):
-    test.session_state[session.STANDING] = session.SlotState(
-        view=View().but(kind="decoder", layer=9, tokens=5, shift=20)
-    )
-    test.run()
-    assert test.session_state["shown"][:4] == ("encoder", None, 4, 9)
-    assert view(test) == View().but(kind="decoder", layer=9, tokens=5, shift=20)

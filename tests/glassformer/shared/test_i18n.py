@@ -1,9 +1,12 @@
-"""The door says every sentence in the session's language, and lets everything else through as it is."""
+"""Sentences are in the session's language, also after a change of it, and all else passes as it is."""
 
 from functools import partial
 
+import pytest
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
+
+from glassformer.state import language
 
 
 def run(script, language="qps"):
@@ -42,31 +45,24 @@ def test_a_choice_shows_a_translation_and_its_value_stays():
     assert test.session_state["heard"] == "A"
 
 
-def test_a_missing_number_is_a_dash_and_code_does_not_slide():
-    def gaps():
-        from glassformer.shared.i18n import st
+def tables():
+    from glassformer.shared.i18n import st, table
+    from transformer.i18n import say
 
-        st.dataframe({"chrF": [1.5, None]})
-        st.container().dataframe({"chrF": [None, None]})
-        st.code("a long line")
-        st.code("a table of letters", wrap_lines=False)
+    st.dataframe({"chrF": [1.5, None]})
+    st.container().dataframe({"chrF": [None, None]})
+    st.code("a long line")
+    st.code("a table of letters", wrap_lines=False)
+    made = [table({say("Name"): [say("Weights"), "plain"], say("Count"): [3, 4]}) for _ in range(2)]
+    st.session_state["same"] = made[0] is made[1]
+    st.dataframe(made[0])
 
-    test = run(gaps)
-    assert [one.proto.placeholder for one in test.dataframe] == ["–", "–"]
+
+def test_a_missing_number_is_a_dash_code_does_not_slide_and_equal_tables_are_packed_once():
+    test = run(tables)
+    assert [one.proto.placeholder for one in test.dataframe] == ["–"] * 3
     assert [one.proto.wrap_lines for one in test.code] == [True, False]
-
-
-def test_equal_tables_are_packed_once():
-    def packed():
-        from glassformer.shared.i18n import st, table
-        from transformer.i18n import say
-
-        made = [table({say("Name"): [say("Weights"), "plain"], say("Count"): [3, 4]}) for _ in range(2)]
-        st.session_state["same"] = made[0] is made[1]
-        st.dataframe(made[0])
-
-    test = run(packed)
-    assert test.dataframe[0].value["⟦Naamee⟧"].tolist() == ["⟦Weeiights⟧", "plain"]
+    assert test.dataframe[2].value["⟦Naamee⟧"].tolist() == ["⟦Weeiights⟧", "plain"]
     assert test.session_state["same"]
 
 
@@ -77,9 +73,7 @@ def main_and_fragment():
     from glassformer.state import language
     from transformer.i18n import say
 
-    if "main" not in streamlit.session_state:
-        streamlit.session_state["main"] = 0
-    streamlit.session_state["main"] += 1
+    streamlit.session_state["main"] = streamlit.session_state.get("main", 0) + 1
     language.begin()
 
     @st.fragment
@@ -100,3 +94,72 @@ def test_a_fragment_that_runs_alone_reads_the_language_of_the_session(monkeypatc
     assert not test.exception
     assert test.session_state["main"] == 1
     assert [caption.value for caption in test.caption] == ["⟦Iinsiidee⟧"]
+
+
+def page():
+    import streamlit
+
+    from glassformer.shared.i18n import st
+    from glassformer.state import language
+    from transformer.i18n import say
+
+    names = {"source": say("Source"), "target": say("Target"), "none": "–"}
+    state = streamlit.session_state
+    state.setdefault(language.LANGUAGE, "en")
+
+    def count():
+        state["heard"] = state.get("heard", 0) + 1
+
+    options = {"options": list(names), "format_func": names.__getitem__}
+    st.radio(say("Attention"), **options, key="radio", on_change=count)
+    st.selectbox(say("Attention"), **options, key="selectbox", on_change=count)
+    st.multiselect(say("Attention"), **options, key="multiselect", default=["source", "none"], on_change=count)
+    st.selectbox(say("Attention"), list(names), format_func=names.__getitem__, key="bare")
+
+
+FIRST = {"radio": "source", "selectbox": "source", "multiselect": ["source", "none"], "bare": "source"}
+
+
+@pytest.fixture
+def test():
+    return AppTest.from_function(page).run()
+
+
+def speak(test, name):
+    """As the choice of a language does it; what the browser had shown until then."""
+    sent = test._tree.get_widget_states()
+    test.session_state[language.LANGUAGE] = name
+    for key in FIRST:
+        test.session_state[key] = test.session_state[key]
+    test.run()
+    return sent
+
+
+def chosen(test):
+    assert not test.exception
+    return {key: test.session_state[key] for key in FIRST}
+
+
+def test_labels_of_the_language_before_change_nothing_and_call_nobody(test):
+    for name in ("zh", "en", "zh"):
+        test._run(speak(test, name))
+        assert chosen(test) == FIRST
+        assert "heard" not in test.session_state
+    sent = speak(test, "en")
+    for widget in sent.widgets:
+        if widget.id.endswith("bare"):
+            widget.string_value = "<script>"  # what no language calls so
+    test._run(sent)
+    assert chosen(test) == FIRST
+
+
+def test_what_was_chosen_by_a_label_of_the_language_before_is_chosen(test):
+    sent = speak(test, "zh")
+    for widget in sent.widgets:
+        if widget.WhichOneof("value") == "string_value":
+            widget.string_value = "Target"
+        else:
+            widget.string_array_value.data[:] = ["Target", "–"]
+    test._run(sent)
+    assert chosen(test) == dict.fromkeys(FIRST, "target") | {"multiselect": ["target", "none"]}
+    assert test.session_state["heard"] == 3

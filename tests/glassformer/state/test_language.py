@@ -1,6 +1,6 @@
 """A session speaks the language of its address, the one chosen, the browser's, or English."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -33,21 +33,15 @@ def texts(test):
     return [text.value for text in test.text]
 
 
-def opened(*, lang=None, locale=None):
-    test = AppTest.from_function(page)
-    if lang:
-        test.query_params["lang"] = lang
-    if locale:
-        test.context = {"locale": locale}
-    return test.run()
+def spoken(test, **address):
+    test.query_params.clear()
+    test.query_params.update(address)
+    return texts(test.run())[0]
 
 
 def test_outside_a_session_it_is_english():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(language.current()))
-    thread.start()
-    thread.join()
-    assert found == [language.current()] == ["en"]
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(language.current).result() == language.current() == "en"
 
 
 @pytest.mark.parametrize(
@@ -59,21 +53,21 @@ def test_outside_a_session_it_is_english():
     ],
 )
 def test_the_address_decides_then_the_browser_else_it_is_english(lang, locale, said):
-    assert texts(opened(lang=lang, locale=locale)) == said
+    test = AppTest.from_function(page)
+    test.query_params.update({"lang": lang} if lang else {})
+    test.context = {"locale": locale}
+    assert texts(test.run()) == said
 
 
 def test_a_language_that_is_chosen_stays_and_so_does_what_widgets_say():
-    test = opened()
+    test = AppTest.from_function(page).run()
     test.selectbox(key="one").set_value("b")
     test.session_state["choose"] = True
     test.run()
     test.button[0].click().run()
     assert texts(test) == ["zh", "zh", "zh-CN", "{'lang': 'zh'}"]
     assert dict(test.query_params) == {}  # the browser writes it in place
-    test.query_params["lang"] = "zh"
-    assert texts(test.run())[0] == "zh"
-    test.query_params.clear()  # as by another page: the session remembers
-    assert texts(test.run())[0] == "zh"
-    test.query_params["lang"] = "en"
-    assert texts(test.run())[0] == "en"
+    assert spoken(test, lang="zh") == "zh"
+    assert spoken(test) == "zh"  # as by another page: the session remembers
+    assert spoken(test, lang="en") == "en"
     assert test.selectbox(key="one").value == "b"

@@ -29,21 +29,14 @@ from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
 
-KEYS = (
-    "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
-    "do", "with", "b", "tried", *parameters(),
-)  # fmt: skip
+OF_A_RUN = "model rev answers src ref how beam lp temp k p seed max forced result do with b tried"
+KEYS = (*OF_A_RUN.split(), *parameters())
 pytestmark = pytest.mark.usefixtures("made_up_changes")
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 MOST = {"sentence": MOST_COMPANIONS, "draft_bits": 8}  # of numbers with less room than others
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
-SAMPLINGS = st.builds(
-    Sampling,
-    temperature=st.floats(0.05, 5),
-    top_k=st.integers(0, 1_000_000),
-    top_p=st.floats(0.01, 1),
-    seed=st.integers(0, MAX_SEED),
-)
+SAMPLED = st.floats(0.05, 5), st.integers(0, 1_000_000), st.floats(0.01, 1), st.integers(0, MAX_SEED)
+SAMPLINGS = st.builds(Sampling, **dict(zip(("temperature", "top_k", "top_p", "seed"), SAMPLED, strict=True)))
 
 
 def values_of(name, hint, default):
@@ -61,13 +54,8 @@ def values_of(name, hint, default):
     return st.one_of(*(kinds[one] for one in (get_args(hint) if get_origin(hint) is UnionType else (hint,))))
 
 
-VIEWS = st.builds(
-    View().but,
-    **{
-        one.name: values_of(one.name, get_type_hints(one.record)[one.name], one.default)
-        for one in all_fields().values()
-    },
-)
+FIELDS = {name: values_of(name, get_type_hints(one.record)[name], one.default) for name, one in all_fields().items()}
+VIEWS = st.builds(View().but, **FIELDS)
 CHANGES = st.builds(
     SilentHead, kind=st.sampled_from(["encoder", "decoder", "cross"]), layer=st.integers(0, 20), head=st.integers(0, 20)
 )
@@ -101,32 +89,23 @@ def read(**parameters):
     return read_link({name: v if isinstance(v, list) else [v] for name, v in parameters.items()})
 
 
-# ---------------------------------------------------------------- there and back
-
-
 @given(links())
 def test_what_is_written_is_read_again(link):
     written = {name: [value] for name, value in write_link(link).items()}
     assert read_link(written) == (link, ())
 
 
-def test_the_plain_address_is_the_default_view_people_count_from_one_and_an_empty_sentence_is_one():
+def test_the_plain_address_is_the_default_view_people_count_from_one_and_a_link_becomes_a_query():
     assert write_link(Link(max_new=DEFAULT_NEW)) == {}
     assert read_link({}) == (Link(), ())
     written = write_link(Link(view=View(step=2, layer=0, head=3), decoding=Beam(), hypothesis=1))
     assert [written[name] for name in ("step", "layer", "head", "result")] == ["3", "1", "4", "2"]
     assert write_link(Link(source="")) == {"src": ""}
     assert (read(src="")[0].source, read_link({})[0].source) == ("", None)
-
-
-def test_a_link_becomes_a_query():
     query = Link(source="glass", decoding=Beam(size=3), max_new=9, forced=(4, 5), hypothesis=2).query("hash")
     assert (query.checkpoint, query.source, query.forced, query.hypothesis) == ("hash", "glass", (4, 5), 2)
     with pytest.raises(QueryError, match="4,001 characters"):
         Link(source="x" * 4001).query("hash")
-
-
-# ---------------------------------------------------------------- garbage
 
 
 @given(
@@ -153,6 +132,7 @@ def test_nothing_that_strangers_write_raises(parameters):
         ({"temp": "nan", "how": "sampling"}, {"decoding": Sampling(temperature=0.05)}, "temp"),
         ({"seed": "9" * 5000, "how": "sampling"}, {"decoding": Sampling()}, "too long (5,000 characters)"),
         ({"step": "0"}, {"view": View()}, "step"),
+        ({"dims": "1.0"}, {"view": View()}, "could not be read"),
         ({"step": "two"}, {"view": View()}, "not a number"),
         ({"how": "guided"}, {"decoding": Greedy()}, "unknown decoding method, “guided”"),
         ({"src": ["one", "two"]}, {"source": "one"}, "“src” appears 2 times"),
@@ -173,26 +153,20 @@ def test_what_is_wrong_is_put_right_and_said(parameters, read_as, note):
 
 def test_what_can_be_read_is_left_as_it_is_and_notes_stay_short():
     assert read(step="9999") == (Link(view=View(step=9998)), ())  # a step beyond the output is left to the run
-    assert read(src="a\ud800b")[0].source == "a?b"  # half a surrogate pair
-    text = "字" * MAX_SOURCE_CHARACTERS
-    assert read(src=text) == (Link(source=text), ())
-    _, notes = read(how="x" * 90, step="y" * 40, lp="z" * 90)
-    assert all(len(note) < 160 for note in notes)
+    for text, there in (("a\ud800b", "a?b"), (long := "字" * MAX_SOURCE_CHARACTERS, long)):  # half a surrogate pair
+        assert read(src=text) == (Link(source=there), ())
+    assert all(len(note) < 160 for note in read(how="x" * 90, step="y" * 40, lp="z" * 90)[1])
 
 
-BRANCHES = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).map(tuple), max_size=12, unique=True)
-
-
-@given(BRANCHES)
+@given(st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).map(tuple), max_size=12, unique=True))
 def test_what_was_written_is_read(tried):
     assert fields.read_branches(fields.write_branches(tried), longest=12) == tuple(tried)
 
 
-@pytest.mark.parametrize("text", ["x", "1..2", "1_", "-1", "1~", "12345678", "_".join("123456789abcd"), "1.²"])
-def test_what_is_no_branch_is_left_out_and_said(text):
-    link, notes = read_link({"tried": (text,), "src": ("abc",)})
-    assert link == Link(source="abc")
-    assert len(notes) == 1
+def test_what_is_no_branch_is_left_out_and_said():
+    for text in ("x", "1..2", "1_", "-1", "1~", "12345678", "_".join("123456789abcd"), "1.²"):
+        link, notes = read(tried=text, src="abc")
+        assert (link, len(notes)) == (Link(source="abc"), 1), text
 
 
 def test_branches_of_one_output_take_little_more_room_than_the_longest_and_the_oldest_have_none():
@@ -211,36 +185,26 @@ def test_branches_of_one_output_take_little_more_room_than_the_longest_and_the_o
     assert read_link({name: (value,) for name, value in write_link(link).items()}) == (link, ())
 
 
-def test_an_address_says_them_as_a_person_would():
+def test_answers_are_said_as_a_person_would_keep_their_types_and_what_is_none_is_refused_as_a_whole():
     answers = (("n_heads", 4), ("norm", "pre"), ("scale_embedding", True), ("bos_id", None), ("norm_eps", 1e-06))
     assert write_answers(answers) == "n_heads=4,norm=pre,scale_embedding=true,bos_id=null,norm_eps=1e-06"
-    found = read_answers(write_answers(answers))
-    assert found == answers
-    assert [type(value) for _, value in found] == [int, str, bool, type(None), float]
-
-
-@pytest.mark.parametrize(
-    "value", ["a,b=c", "4", "true", "null", '"quoted"', "größer/als 1%.model", "1e400", "NaN", "[1]", 0, False, -1.5]
-)
-def test_a_value_keeps_its_type_whatever_it_looks_like(value):
-    ((_, found),) = read_answers(write_answers((("pieces", value),)))
-    assert found == value
-    assert type(found) is type(value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("n_heads", "n_heads=", "=4", "N=4", "a=1,a=2", "a=1,,b=2", "__class__=1"),
-        *(f"a={'x' * 301}", "a" * 41 + "=1", ",".join(f"a{i}=1" for i in range(MOST_ANSWERS + 1))),
-    ],
-)
-def test_what_is_no_answers_is_refused_as_a_whole(text):
-    assert read_answers(text) is None
-
-
-def test_one_answer_is_changed_and_taken_back():
-    answers = with_answer((("a", 1), ("b", 2)), "a", 3)
-    assert answers == (("a", 3), ("b", 2))
-    assert without_answer(answers, "b") == (("a", 3),)
+    texts = ("a,b=c", "4", "true", "null", '"quoted"', "größer/als 1%.model", "1e400", "NaN", "[1]")
+    for said in (answers, *((("pieces", value),) for value in (*texts, 0, False, -1.5))):
+        assert repr(read_answers(write_answers(said))) == repr(said)
+    many = ",".join(f"a{i}=1" for i in range(MOST_ANSWERS + 1))
+    wrong = (
+        "n_heads",
+        "n_heads=",
+        "=4",
+        "N=4",
+        "a=1,a=2",
+        "a=1,,b=2",
+        "__class__=1",
+        f"a={'x' * 301}",
+        "a" * 41 + "=1",
+    )
+    assert [text for text in (*wrong, many) if read_answers(text) is not None] == []
+    changed = with_answer((("a", 1), ("b", 2)), "a", 3)
+    assert changed == (("a", 3), ("b", 2))
+    assert without_answer(changed, "b") == (("a", 3),)
     assert read_answers("") == ()

@@ -1,12 +1,16 @@
-"""Each page and extension reads its own fields of the view, which never mean two things."""
+"""Each page and extension reads its own fields of the view, and no name in an address means two things."""
 
 import pytest
 
 from glassformer.masks import MasksLook
+from glassformer.state import global_params, language
 from glassformer.state import view as module
 from glassformer.state.fields import Look, flag, place
+from glassformer.state.global_params import AddressPart, Guidance
 from glassformer.state.link import Link, address_words, read_link, write_link
-from glassformer.state.view import ORDER, View, all_fields
+from glassformer.state.view import ORDER, View, all_fields, parameters
+from tests.glassformer.state.test_link import OF_A_RUN
+from transformer.extensions import provided
 
 
 @pytest.fixture
@@ -52,3 +56,32 @@ def test_fields_of_an_extension_that_is_gone_are_unknown(declare):
     assert read_link({"corpus": ("search",), "mask": ("cross",)}) == (Link(view=View().but(mask="cross")), ())
     assert View().but(corpus_panel="search") == View()
     assert write_link(Link(view=View().but(corpus_panel="search", term="piece"))) == {"term": "piece"}
+
+
+NAMES = (language.PARAMETER, language.PRESENT, *(name for part in provided("address") for name in part.names))
+OF_A_LINK = (*OF_A_RUN.split(), "job", *parameters())
+
+
+def test_no_name_stands_for_two_things_and_a_link_does_not_see_what_stands_beside_it():
+    assert not {*NAMES} & {*OF_A_LINK}
+    assert len({*NAMES}) == len(NAMES) >= 2
+    link, notes = read_link(dict.fromkeys(NAMES, ("one",)))
+    assert write_link(link) == write_link(Link())
+    assert not notes
+
+
+def part(name, **guidance):
+    found = AddressPart()
+    found.names, found.guidance = (name,), lambda: Guidance(**guidance)
+    found.beside = lambda parameters: {name: "1"}
+    return found
+
+
+def test_each_part_may_say_who_leads_and_without_extensions_nobody_does(monkeypatch):
+    parts = (part("one", leads=True, bare={"model": "a"}), part("two", is_set=True, types=False))
+    monkeypatch.setattr(global_params, "provided", lambda _: parts)
+    assert global_params.guidance() == Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
+    assert global_params.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
+    monkeypatch.setattr(global_params, "provided", lambda _: ())
+    assert global_params.guidance() == Guidance()
+    assert global_params.beside({"src": "a"}) == {"src": "a"}

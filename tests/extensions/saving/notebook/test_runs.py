@@ -22,7 +22,7 @@ from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
 from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
 from tests.extensions.saving.test_saved_run import told, unpacked, whole
-from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
+from tests.glassformer.conftest import look, opened  # noqa: F401 (a fixture)
 from tests.source_code import ROOT
 from tests.transformer.devices import refused_without_cuda as refused_without_cuda
 from tools.browser import find_browser
