@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -189,19 +189,19 @@ class _Listed:
         self._looked_at = time.monotonic()
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _listed(where: tuple[str, ...]) -> _Listed:
-    return _Listed([Path(part) for part in where])
+@lru_cache(maxsize=8)  # a page asks often, and a cache of Streamlit's takes longer to answer
+def _listed(where: tuple[Path, ...]) -> _Listed:
+    return _Listed(where)
 
 
 def entries() -> tuple[Entry, ...]:
     """Every checkpoint folder that is there, the broken ones with their error; new ones appear after a moment."""
-    return _listed(tuple(map(str, folders()))).entries()
+    return _listed(tuple(folders())).entries()
 
 
 def look_again() -> None:
     """Clear the cached list of checkpoints, as a folder has changed."""
-    _listed.clear()
+    _listed.cache_clear()
 
 
 def usable() -> dict[str, Entry]:
