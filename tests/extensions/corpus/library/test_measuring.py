@@ -98,8 +98,11 @@ def check(checkpoint, lines, found):
                 assert (row["peak_query"], row["peak_key"]) == (q, k)
 
 
-def test_numbers_are_those_of_each_run(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def without_targets(lines=LINES):
+    return [CorpusLine(line.number, line.source) for line in lines]
+
+
+def test_numbers_are_those_of_each_run(checkpoint):
     lines = [*LINES, CorpusLine(99, "ta ta ta , mi ta", "moon , moon the fox . , fox")]
     found = measure(checkpoint, lines, CorpusOptions())
     assert found.heads.schema.equals(HEADS)
@@ -109,11 +112,26 @@ def test_numbers_are_those_of_each_run(checkpoint_folder):
 
 
 @pytest.mark.parametrize(
-    ("stack", "changes"), [("encoder", {"pad_id": None}), ("decoder", {"positions": "rotary", "pad_id": None})]
+    ("stack", "changes"),
+    [
+        ("encoder", {}),
+        ("encoder", {"pad_id": None}),  # whose lines cannot be padded
+        ("decoder", {}),
+        ("decoder", {"positions": "rotary", "pad_id": None}),
+    ],
 )
-def test_lines_that_cannot_be_padded_and_positions_inside_attention(stack, changes, tmp_path):
-    checkpoint, lines = alone(stack, tmp_path, **changes), [CorpusLine(line.number, line.source) for line in LINES[:4]]
-    check(checkpoint, lines, measure(checkpoint, lines, CorpusOptions()))
+def test_one_stack_alone(stack, changes, tmp_path):
+    checkpoint, lines = alone(stack, tmp_path, **changes), without_targets()
+    found = measure(checkpoint, lines, CorpusOptions())
+    check(checkpoint, lines, found)
+    assert (found.sentences["n_target"].null_count == len(lines)) == (stack == "encoder")
+    if stack == "decoder":
+        pairs = [CorpusLine(line.number, line.source, line.target[:5]) for line in LINES]
+        check(checkpoint, pairs, measure(checkpoint, pairs, CorpusOptions()))
+        for row, line in zip(found.sentences.to_pylist(), lines, strict=True):
+            one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), None)
+            assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
+        assert found.heads["peak_step"].null_count == found.heads.num_rows  # a prompt has no steps
 
 
 def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
@@ -127,24 +145,7 @@ def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
         assert row["first"] == pytest.approx(trace.maps("decoder")[layer, head, rows, 0].mean(), abs=1e-5)
 
 
-@pytest.mark.parametrize("stack", ["decoder", "encoder"])
-def test_one_stack_alone(stack, tmp_path):
-    checkpoint = alone(stack, tmp_path)
-    lines = [CorpusLine(line.number, line.source) for line in LINES]
-    found = measure(checkpoint, lines, CorpusOptions())
-    check(checkpoint, lines, found)
-    assert (found.sentences["n_target"].null_count == len(lines)) == (stack == "encoder")
-    if stack == "decoder":
-        pairs = [CorpusLine(line.number, line.source, line.target[:5]) for line in LINES]
-        check(checkpoint, pairs, measure(checkpoint, pairs, CorpusOptions()))
-        for row, line in zip(found.sentences.to_pylist(), lines, strict=True):
-            one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), None)
-            assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
-        assert found.heads["peak_step"].null_count == found.heads.num_rows  # a prompt has no steps
-
-
-def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def test_predictions_are_those_of_teacher_forcing(checkpoint):
     for line, row in zip(LINES, measure(checkpoint, LINES, CorpusOptions()).sentences.to_pylist(), strict=True):
         one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), line.target)
         assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
@@ -155,8 +156,7 @@ def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
         assert row["output"] is row["bleu"] is row["chrf"] is row["problem"] is None
 
 
-def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def test_decoded_lines_are_measured_on_what_was_written(checkpoint):
     lines = [*LINES, CorpusLine(50, "ta ta ba mi")]
     found = measure(checkpoint, lines, CorpusOptions(decode=True))
     outputs = [run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source)) for line in lines]
@@ -165,11 +165,9 @@ def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
         assert row["output"] == trace.output_text
         assert row["n_target"] == trace.n_steps
         assert row["log_prob"] == pytest.approx(trace.log_prob, abs=1e-3)
-        statistics = [
-            one._extract_corpus_statistics([row["output"]], [[line.target]])[0] if line.target else None
-            for one in (bleu, chrf)
-        ]
-        assert [row["bleu"], row["chrf"]] == statistics
+        for name, one in (("bleu", bleu), ("chrf", chrf)):
+            given = [row["output"]], [[line.target]]
+            assert row[name] == (one._extract_corpus_statistics(*given)[0] if line.target else None)
         assert row["exact"] == (None if line.target is None else row["output"] == line.target)
     for line, trace in zip(lines, outputs, strict=True):
         rows = rows_of(found.heads, line.number, "cross")
@@ -177,22 +175,18 @@ def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
         np.testing.assert_allclose([row["entropy"] for row in rows.values()], means.ravel(), **CLOSE)
 
 
-def test_what_is_lost_without_each_head(checkpoint_folder, tmp_path):
-    for checkpoint, lines in ((load(checkpoint_folder), LINES), (alone("encoder", tmp_path), LINES)):
-        found = measure(checkpoint, lines, CorpusOptions(effect=True, vectors=0))
-        for line in lines:
-            trace, _ = forced(checkpoint, line)
-            effects = head_effects(checkpoint, trace)
-            for kind in checkpoint.model.anatomy.kinds:
-                for place, row in rows_of(found.heads, line.number, kind).items():
-                    if checkpoint.model.anatomy.writes:
-                        assert row["effect"] == pytest.approx(-effects.of[kind].log_prob[place].sum(), abs=1e-4)
-                    else:
-                        assert row["effect"] is None
+def test_what_is_lost_without_each_head(checkpoint, tmp_path):
+    found = measure(checkpoint, LINES, CorpusOptions(effect=True))
+    for line in LINES:
+        effects = head_effects(checkpoint, forced(checkpoint, line)[0])
+        for kind in checkpoint.model.anatomy.kinds:
+            for place, row in rows_of(found.heads, line.number, kind).items():
+                assert row["effect"] == pytest.approx(-effects.of[kind].log_prob[place].sum(), abs=1e-4)
+    of_encoder = measure(alone("encoder", tmp_path), LINES, CorpusOptions(effect=True)).heads
+    assert of_encoder["effect"].null_count == of_encoder.num_rows > 0
 
 
-def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def test_queries_and_keys_of_the_first_lines(checkpoint):
     found = measure(checkpoint, LINES, CorpusOptions(vectors=11)).vectors
     assert found.schema.equals(VECTORS)
     assert set(found["line"].to_pylist()) == {10, 11}
@@ -212,15 +206,9 @@ def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
     assert measure(checkpoint, LINES, CorpusOptions(vectors=9)).vectors is None
 
 
-def test_a_line_that_cannot_be_read_says_why(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
-    lines = [
-        CorpusLine(1, ""),
-        LINES[0],
-        CorpusLine(3, "ba " * 60, "a fox"),
-        CorpusLine(4, "ba"),
-        CorpusLine(5, "ba", ""),
-    ]
+def test_a_line_that_cannot_be_read_says_why(checkpoint):
+    bad = [CorpusLine(3, "ba " * 60, "a fox"), CorpusLine(4, "ba"), CorpusLine(5, "ba", "")]
+    lines = [CorpusLine(1, ""), LINES[0], *bad]
     found = measure(checkpoint, lines, CorpusOptions())
     problems = found.sentences["problem"].to_pylist()
     assert [problem is None for problem in problems] == [False, True, False, False, False]

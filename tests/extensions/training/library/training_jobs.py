@@ -60,13 +60,13 @@ def store(out: Path, state: object) -> None:
     paths(out)[0].write_bytes(first + content.getvalue())
 
 
-def train_and_stop(job: TrainingJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train one epoch, then stop as Ctrl-C does, right after the state was written."""
+def train_and_stop(job: TrainingJob, monkeypatch: pytest.MonkeyPatch, *, step: int | None = None) -> None:
+    """Train until the state of a step, or of the first epoch, is written; then stop as Ctrl-C does."""
     write_state = checkpointing.write_state
 
     def write_and_stop(out: Path, state: Any) -> None:
         write_state(out, state)
-        if state["rows"]:
+        if state["rows"] if step is None else state["place"]["step"] == step:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
