@@ -46,7 +46,7 @@ if note and os.environ.get("RANK") == "0" and not os.path.exists(note):
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("durability")
-    write_task("reverse", folder, train=300, dev=12, test=2)
+    write_task("reverse", folder, train=100, dev=6, test=2)
     (folder / "sitecustomize.py").write_text(KILLER, encoding="ascii")
     return folder
 
@@ -75,7 +75,7 @@ def fingerprint(out):
 
 def start(data, name, *more):
     """Start two processes and their launcher."""
-    command = [sys.executable, "-m", "transformer", *words(data, name, *more, epochs=8), "--processes=2"]
+    command = [sys.executable, "-m", "transformer", *words(data, name, *more, epochs=24), "--processes=2"]
     environment = {"PYTHONPATH": str(data), "KILL_AT": str(data / f"{name}.note"), "OMP_NUM_THREADS": "1"}
     with (data / "log.txt").open("a") as log:
         command, environment = [*command, "--max-restarts=100"], {**os.environ, **environment}
