@@ -216,10 +216,15 @@ def test_models_are_drawn_side_by_side_by_step_and_by_length(models):
 
 def test_models_of_a_comparison_are_opened_by_their_own_names(models, monkeypatch):
     monkeypatch.setattr(session_trainings, "find", lambda name: models)
-    monkeypatch.setattr(session_trainings, "entry_at", lambda out, name, folder: (name, out.name))
+    monkeypatch.setattr(
+        session_trainings, "entry_at", lambda out, name, folder: SimpleNamespace(name=name, out=out.name, error=None)
+    )
     first, second = list(models.outs)[:2]
-    found = [session_trainings.at(f"training:x{end}") for end in (f":{first}@7", "", f":{second}", ":../other")]
-    assert found == [(f"training:x:{first}", first), ("training:x", first), None, None]  # by itself the newest
+    begun, newest, *none = (
+        session_trainings.at(f"training:x{end}") for end in (f":{first}@7", "", f":{second}", ":../x")
+    )
+    assert (begun.name, newest.name, newest.out) == (f"training:x:{first}", "training:x", first)
+    assert none == [None, None]
 
 
 def test_a_line_shows_what_a_guess_costs_and_only_where_the_pieces_are_known():
