@@ -56,27 +56,22 @@ def rows_of(table, number, kind):
 
 
 def by_hand(checkpoint, trace, kind, layer, head):
-    """Same, punctuation and peak of a map, one weight at a time."""
-    weights = trace.maps(kind)[layer, head]
+    """Same, punctuation and peak of a map, and the peak's row and column."""
     allowed = trace.mask(kind, layer)
-    queries = trace.src_tokens if kind == "encoder" else trace.read_tokens
-    keys = trace.read_tokens if kind == "decoder" else trace.src_tokens
-    special = ("<s>", "</s>", "<unk>", "<pad>")
-
-    def text(piece):
-        return "" if piece in special else piece.replace("▁", "")
-
-    same, punctuation, peak = [], [], (None, None, None)
-    for q, query in enumerate(queries):
-        on = [k for k in range(len(keys)) if allowed[q, k]]
-        alike = [k for k in on if text(keys[k]) == text(query) != "" and (kind == "cross" or k != q)]
-        marks = [k for k in on if text(keys[k]) and not any(c.isalnum() for c in text(keys[k]))]
-        same += [sum(weights[q, k] for k in alike)] if alike else []
-        punctuation += [sum(weights[q, k] for k in marks)] if marks else []
-        for k in on if len(on) > 1 else ():
-            if peak[0] is None or weights[q, k] > peak[0]:
-                peak = weights[q, k], q, k
-    return (np.mean(same) if same else None, np.mean(punctuation) if punctuation else None, *peak)
+    weights = np.where(allowed, trace.maps(kind)[layer, head], 0)
+    sides = {"encoder": trace.src_tokens, "decoder": trace.read_tokens}
+    pieces = sides.get(kind, trace.read_tokens), sides.get(kind, trace.src_tokens)
+    special = {"<s>", "</s>", "<unk>", "<pad>"}
+    texts = [np.array(["" if one in special else one.replace("▁", "") for one in side]) for side in pieces]
+    alike = allowed & (texts[0][:, None] == texts[1]) & (texts[1] != "")
+    marks = allowed & np.array([bool(text) and not any(map(str.isalnum, text)) for text in texts[1]])
+    found = []
+    for on in (alike if kind == "cross" else alike & ~np.eye(*alike.shape, dtype=bool), marks):
+        sums = (weights * on).sum(axis=1)[on.any(axis=1)]
+        found.append(sums.mean() if sums.size else None)
+    several = np.where(allowed.sum(axis=1, keepdims=True) > 1, weights, -1)
+    q, k = np.unravel_index(several.argmax(), several.shape)
+    return (*found, several[q, k], q, k) if several[q, k] >= 0 else (*found, None, None, None)
 
 
 def check(checkpoint, lines, found):

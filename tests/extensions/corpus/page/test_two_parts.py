@@ -76,29 +76,26 @@ def test_vectors_of_a_run_give_the_scores_that_its_model_computes(runs):
     assert tokens.pieces[mine & ~tokens.is_query].tolist() == [*"glass", "</s>"]
 
 
-@pytest.mark.parametrize(
-    ("view", "lit"),
-    [
-        ({}, None),
-        ({"spot": "2.key.4", "lit": "piece"}, {"s"}),
-        ({"spot": "2.key.4", "lit": "line"}, {*"glass", "<s>", "</s>"}),
-        ({"spot": "2.key.4", "lit": "token"}, {"s"}),
-        ({"lit_piece": " S "}, {"s"}),
-        ({"spot": "999.key.4"}, None),
-    ],
-)
-def test_what_is_selected_is_the_same_in_all_heads(runs, view, lit):
-    scene = layer(runs, **view)
-    found = scene.selected
-    assert {scene.tokens.pieces[token] for token in found} == (lit or set())
-    assert (scene.lit is None) == (lit is None)
-    if scene.spot is not None:
-        assert (found[0], scene.tokens.place[scene.spot], scene.tokens.is_query[scene.spot]) == (scene.spot, 3, False)
-        assert view["lit"] != "token" or len(found) == 1
-    for head in scene.heads:
-        cloud = scene.cloud(head)
-        assert cloud.lit is None if lit is None else cloud.lit.sum() == len(found)
-        assert list(cloud.pieces) == scene.tokens.pieces.tolist()
+LIT = [
+    ({}, None), ({"spot": "2.key.4", "lit": "piece"}, {"s"}), ({"spot": "2.key.4", "lit": "token"}, {"s"}),
+    ({"spot": "2.key.4", "lit": "line"}, {*"glass", "<s>", "</s>"}), ({"lit_piece": " S "}, {"s"}),
+    ({"spot": "999.key.4"}, None),
+]  # fmt: skip
+
+
+def test_what_is_selected_is_the_same_in_all_heads(runs):
+    for asked, lit in LIT:
+        scene = layer(runs, **asked)
+        found = scene.selected
+        assert {scene.tokens.pieces[token] for token in found} == (lit or set())
+        assert (scene.lit is None) == (lit is None)
+        if scene.spot is not None:
+            spot = scene.spot, scene.tokens.place[scene.spot], scene.tokens.is_query[scene.spot]
+            assert (found[0], 3, False) == spot
+            assert asked["lit"] != "token" or len(found) == 1
+        for cloud in map(scene.cloud, scene.heads):
+            assert cloud.lit is None if lit is None else cloud.lit.sum() == len(found)
+            assert list(cloud.pieces) == scene.tokens.pieces.tolist()
 
 
 def test_pictures_are_figures_and_a_click_selects_a_token(runs):

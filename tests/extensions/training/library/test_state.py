@@ -156,7 +156,9 @@ def test_moments_of_one_parameter_alone_may_not_be_missing_nor_may_a_right_sha_b
     wrong += [{**moments, 3: moments[3] | {"exp_avg": torch.zeros(1)}}]
     for found in (*(state | {"optimizer": one} for one in wrong), [1], 3, None, {}, {"rows": []}):
         store(job.out, found)
-        with pytest.raises(DataError, match=r"(is damaged, or comes|its training state is) from another version of this"):
+        with pytest.raises(
+            DataError, match=r"(is damaged, or comes|its training state is) from another version of this"
+        ):
             resumed(job, epochs=2)
 
 
