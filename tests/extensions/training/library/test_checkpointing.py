@@ -12,8 +12,13 @@ from glassformer.extensions.training.library.checkpointing import check_snapshot
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.state import folder_beside
-from tests.conftest import SOURCES, TARGETS
-from tests.extensions.training.library.training_jobs import SETTINGS, make_job, stored, train_and_stop, with_settings
+from tests.extensions.training.library.training_jobs import (
+    SETTINGS,
+    job_on_sentences,
+    stored,
+    train_and_stop,
+    with_settings,
+)
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
@@ -37,12 +42,8 @@ def resumed(job, **settings):
 
 def test_a_training_that_stops_at_any_step_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
     """With dropout and sampled splits, whose draws follow from the step; by Ctrl-C, or because its time is up."""
-    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(text * 8, encoding="utf-8")
-    job = make_job(tmp_path)
-    job = replace(job, pieces="unigram", config=replace(job.config, dropout=0.2, max_len=48))
-    job = with_settings(job, sampling=0.2, batch_tokens=400, save_minutes=0.0, average=2)
+    job = job_on_sentences(tmp_path, times=8, sampling=0.2, batch_tokens=400, save_minutes=0.0, average=2)
+    job = replace(job, pieces="unigram")
     whole = named(job, "whole")
     rows = train(whole)
     expected, an_epoch, last = stored(whole.out), rows[0].step, rows[-1].step

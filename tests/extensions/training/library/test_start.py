@@ -8,9 +8,8 @@ import torch
 
 from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
-from tests.conftest import SOURCES, TARGETS
 from tests.extensions.tokenizers.test_tokenizer_files import written
-from tests.extensions.training.library.training_jobs import make_job, with_settings
+from tests.extensions.training.library.training_jobs import job_on_sentences, make_job, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import WEIGHTS, load
 from transformer.checkpoint.save import file_sha256
@@ -20,12 +19,7 @@ from transformer.errors import DataError
 
 @pytest.fixture
 def pairs(tmp_path):
-    """A job on a few sentences of the tiny checkpoints' languages."""
-    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(text * 4, encoding="utf-8")
-    job = with_settings(make_job(tmp_path), epochs=1)
-    return replace(job, config=replace(job.config, dropout=0.2, max_len=48))
+    return job_on_sentences(tmp_path, times=4, epochs=1)
 
 
 @pytest.fixture
