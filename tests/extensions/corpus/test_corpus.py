@@ -80,6 +80,9 @@ def test_a_decoded_run_has_bleu_and_chrf_and_a_model_that_only_reads_no_loss(fil
     assert "loss" not in said
 
 
+GOLD = ["--alignments", "a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("content", "more", "said"),
     [
@@ -90,7 +93,11 @@ def test_a_decoded_run_has_bleu_and_chrf_and_a_model_that_only_reads_no_loss(fil
         (b"abc\n", ["--processes", "257"], "--processes: found 257, expected 1 to 256."),
         (b"abc\n", ["--vectors", "-1"], "--vectors: found -1, expected 0 to 5,000."),
         (b"abc\n", ["--device", "cuda"], "torch finds no CUDA device here"),
-        (b"abc\n", ["--alignments", "a", "b", "c"], "give either --pairs FILE or --alignments SRC TGT GOLD."),
+        (b"abc\n", GOLD, "give either --pairs FILE or --alignments SRC TGT GOLD."),
+        (b"palindrome", ["--decode"], "--decode: palindrome is encoder-only, so it writes nothing; leave it out."),
+        (b"palindrome", GOLD, "cross-attention"),
+        (b"reverse", [*GOLD, "--decode"], "--alignments link the references"),
+        (b"abc\n", ["--out", "{file}"], "cannot be written (Not a directory)"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_measured(file, tmp_path, capsys, monkeypatch, content, more, said):
@@ -99,22 +106,13 @@ def test_what_is_wrong_is_said_before_anything_is_measured(file, tmp_path, capsy
         file.unlink()
     else:
         file.write_bytes(content)
-    assert main(command(file, tmp_path / "runs", *more)) == 2
+    more = [word.format(file=file) for word in more]
+    arguments = command(file, tmp_path / "runs", *more, checkpoint=PALINDROME if content == b"palindrome" else REVERSE)
+    if "--alignments" in more and content != b"abc\n":
+        arguments = [word for word in arguments if word not in ("--pairs", str(file))]
+    assert main(arguments) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
-
-
-def test_what_does_not_fit_the_model_or_cannot_be_written_is_said(file, tmp_path, capsys):
-    assert main(command(file, tmp_path / "runs", "--decode", checkpoint=PALINDROME)) == 2
-    assert "--decode: palindrome is encoder-only, so it writes nothing; leave it out." in capsys.readouterr().err
-    gold = ["--alignments", "a", "b", "c", "--out", str(tmp_path / "runs")]
-    assert main(["corpus", PALINDROME, *gold]) == 2
-    assert "cross-attention" in capsys.readouterr().err
-    assert main(["corpus", REVERSE, *gold, "--decode"]) == 2
-    assert "--alignments link the references" in capsys.readouterr().err
-    (tmp_path / "runs").write_text("a file")
-    assert main(command(file, tmp_path / "runs")) == 2
-    assert "cannot be written (Not a directory)" in capsys.readouterr().err
 
 
 def test_the_code_of_the_documentation_runs(file, tmp_path, capsys, monkeypatch):

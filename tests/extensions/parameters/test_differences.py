@@ -38,13 +38,12 @@ def test_of_zeros_and_of_nothing():
 
 def test_places_that_are_not_finite_are_left_out_of_a_difference():
     a, b = drawn(30), drawn(30, seed=1)
-    spoiled, other = a.clone(), b.clone()
-    spoiled[3], other[20] = math.nan, math.inf
     kept = [place for place in range(30) if place not in (3, 20)]
-    found, expected = difference("w", spoiled, other), difference("w", a[kept], b[kept])
+    expected = difference("w", a[kept], b[kept])
+    a[3], b[20] = math.nan, math.inf
+    found = difference("w", a, b)
     assert found.left_out == 2
-    assert found.relative == pytest.approx(expected.relative)
-    assert found.cosine == pytest.approx(expected.cosine)
+    assert [found.relative, found.cosine] == pytest.approx([expected.relative, expected.cosine])
 
 
 def test_tensors_of_one_name_and_one_shape_are_paired():

@@ -1,7 +1,4 @@
-"""Of many lines on one model each result is that of the line alone, whoever its neighbours are.
-
-That a run ends within a batch where its pause raises is in `test_jobs`.
-"""
+"""Each of many lines on one model has the result of that line alone; they are listed by what they are, worst first."""
 
 import csv
 import io
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.sentences.line_runs import (
+    LineResult,
     as_csv,
     check_can_run,
     columns,
@@ -20,12 +18,15 @@ from glassformer.extensions.sentences.line_runs import (
     run_lines,
     summary,
 )
+from glassformer.extensions.sentences.line_table import all_orders, choices_of, listed
 from tests.extensions.tokenizers.filling import filling
 from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Query, Sampling, load
+from transformer.analysis.chrf import chrf_counts
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.errors import QueryError
-from transformer.runs.sentence_files import read_text
+from transformer.i18n import say
+from transformer.runs.sentence_files import SentenceLine, read_text
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "ba lo\tthe fox\nmi ta ba ke\nlo\tthe moon\n\nta ta ba mi su lo\tx\nba lo mi\na\tb\tc\nke\nlo su"
@@ -106,3 +107,36 @@ def test_the_table_has_no_formulas_and_no_empty_columns():
     assert float(rows[0]["log_prob"]) == next(one.log_prob for one in results if one.line.number == 1)
     assert not {"problem", "score"} & (set(rows[0]) | set(columns(results)))
     assert summary(results).ended == 1.0
+
+
+def result(number, source, output="", reference=None, **numbers):
+    counts = None if reference is None else chrf_counts(output, reference)
+    return LineResult(line=SentenceLine(number, source, reference), output=output, counts=counts, **numbers)
+
+
+LINES = [
+    result(1, "Ba lo", "the fox", "the fox", log_prob=-4.0, n_counted=2, n_source=2, n_output=2, ended=True),
+    result(2, "mi", "a lake", "moon", log_prob=-9.0, n_counted=3, n_source=1, n_output=2, ended=False, n_unknown=1),
+    result(3, "ta", "a a a", log_prob=-1.0, n_counted=3, n_source=1, n_output=3, repeated=0.5, ended=True),
+    result(4, "ke", problem=say("Too long.")),
+]
+
+
+def numbers(which="all", order="file", holding=""):
+    return [one.line.number for one in listed(LINES, which, order, holding)]
+
+
+def test_the_worst_stand_first_and_lines_are_chosen_by_what_they_are_and_hold():
+    orders = {"file": [1, 2, 3, 4], "ratio": [3, 2, 1, 4], "repeated": [3, 1, 2, 4]}
+    orders |= {key: [2, 1, 3, 4] for key in ("chrf", "log_prob", "unknown")}
+    assert {order: numbers(order=order) for order in orders} == orders
+    assert [numbers(which) for which in ("unknown", "cut", "problem")] == [[2], [2], [4]]
+    assert [numbers(holding=text) for text in ("LAKE", "moon", "ba")] == [[2], [2], [1]]
+    assert numbers("problem", holding="fox") == []
+
+
+def test_only_what_lists_something_is_offered():
+    assert list(choices_of(LINES[:1], counted=False)) == ["all"]
+    assert choices_of(LINES, counted=True)["unknown"] == "With unknown tokens · 1"
+    assert "entropy" not in all_orders(LINES)
+    assert list(all_orders(LINES[3:])) == ["file", "unknown"]

@@ -17,7 +17,7 @@ from glassformer.extensions.training_page import training_worker
 from glassformer.extensions.training_page import trainings as module
 from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_WAITING, Plan, Training, Trainings
 from glassformer.server.model_runner import BusyError
-from tests.extensions.training.killed_trainings import children
+from tests.extensions.training.library.test_durability import children
 from tests.glassformer.waiting import WAIT, Clock, until
 from transformer import sandbox
 from transformer.__main__ import INTERRUPTED
@@ -106,22 +106,19 @@ def test_it_is_watched_to_its_end(make):
     assert trainings.seconds_left() is None
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("crash", "stopped unexpectedly"),
-        ("killed", "needed more memory than it may have"),
-        ("wrong", "could not go on: train.tsv, line 3: nothing there."),
-    ],
-)
-def test_what_fails_in_its_last_command_is_one_sentence_and_the_next_one_begins(make, word, said):
+FAILURES = {"crash": "stopped unexpectedly", "killed": "needed more memory than it may have"}
+FAILURES["wrong"] = "could not go on: train.tsv, line 3: nothing there."
+
+
+@pytest.mark.parametrize("word", FAILURES)
+def test_what_fails_in_its_last_command_is_one_sentence_and_the_next_one_begins(make, word):
     trainings = make()
     failing = Plan(name="model", commands=(("done",), (word,)), minutes=5)
     first, second = trainings.begin(failing), trainings.begin(plan("done"))
     seen = ended(trainings, first)
     assert (first.folder / "words").read_text().split()[1:] == [word]
     assert seen.state == "failed"
-    assert said in str(seen.problem)
+    assert FAILURES[word] in str(seen.problem)
     assert ended(trainings, second).state == "done"
     trainings.resume(first)  # it left no state, so it begins once more
     until(lambda: first.times == 2 and not trainings.look(first).is_under_way)
@@ -226,14 +223,12 @@ def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make, monkeyp
     assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == 3
 
 
-def reverse(*more, epochs=1):
-    words = (
-        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
-    )
-    words += f" --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
+def reverse(epochs=1):
+    words = "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces"
+    words += f" char --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
     rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))
     files = {"train.tsv": rows.encode(), "dev.tsv": b"ba\tab\n"}
-    return Plan(name="model", commands=((*words.split(), *more),), files=files, minutes=1.0)
+    return Plan(name="model", commands=(tuple(words.split()),), files=files, minutes=1.0)
 
 
 SERVER = f"""
@@ -361,10 +356,14 @@ def test_another_replica_shows_a_training_and_stops_it(beside):
     until(lambda: (training.folder / "words").read_text().endswith("--resume"))
 
 
-def test_what_one_replica_trained_stays_when_it_ends(beside):
+def test_what_one_replica_trained_stays_when_it_ends_and_one_that_is_deleted_is_held_no_longer(beside):
     one, other = beside
-    running, done = one.begin(plan("learn")), one.begin(plan("done"))
+    running, done, deleted = (one.begin(plan(word)) for word in ("learn", "done", "done"))
     learning(one, running)
+    held = [file for file in Path("/proc/self/fd").iterdir() if os.path.realpath(file) == str(deleted.lock._path)]
+    assert len(held) == 1
+    one.forget(deleted)  # while it waits
+    assert not held[0].exists()
     one.close()
     found, finished = other.find(running.token), other.find(done.token)
     assert ended(other, found).state == "cancelled"
@@ -394,10 +393,11 @@ def test_a_training_that_is_looked_at_elsewhere_is_not_old_and_what_never_became
     assert not folder.exists()
 
 
-def test_a_full_disk_leaves_a_training_to_whoever_goes_on_with_it(beside):
+def test_one_that_is_just_ending_goes_on_once_it_has_ended_and_a_full_disk_leaves_it_to_whoever_goes_on_with_it(beside):
     one, other = beside
     training = one.begin(plan("learn", "--max-minutes", "5"))
     learning(one, training)
+    one.when(training, 3600, lambda: time.sleep(0.5))  # its end takes a while
     one.cancel(training)
     ended(one, training)
     about = training.folder / module.ABOUT
@@ -409,25 +409,5 @@ def test_a_full_disk_leaves_a_training_to_whoever_goes_on_with_it(beside):
     assert (training.plan, training.times) == before
     about.rmdir()
     one.resume(training, minutes=3)
-    assert other.find(training.token).plan.minutes == 3
-
-
-def test_one_that_is_just_ending_goes_on_once_it_has_ended(beside):
-    one, _ = beside
-    training = one.begin(plan("learn", "--max-minutes", "5"))
-    learning(one, training)
-    one.when(training, 3600, lambda: time.sleep(0.5))  # its end takes a while
-    one.cancel(training)
-    ended(one, training)
-    one.resume(training, minutes=3)
     assert one.look(training).is_under_way
-
-
-def test_one_that_is_deleted_while_it_waits_is_held_no_longer(beside):
-    one, _ = beside
-    learning(one, one.begin(plan("learn")))
-    waits = one.begin(plan("done"))
-    held = [file for file in Path("/proc/self/fd").iterdir() if os.path.realpath(file) == str(waits.lock._path)]
-    assert len(held) == 1
-    one.forget(waits)
-    assert not held[0].exists()
+    assert other.find(training.token).plan.minutes == 3

@@ -1,4 +1,4 @@
-"""What a visitor may choose of a training is a command that the trainer takes, within limits, or one sentence."""
+"""What a visitor may choose of a training is a command that the trainer takes and a page shows, or one sentence."""
 
 import io
 import itertools
@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.extensions.training.train_command import _config
+from glassformer.extensions.training_page.training_panels import in_lines
 from glassformer.extensions.training_page.trainings import MOST_MINUTES
 from glassformer.extensions.training_page.watch import watch_choices as module
 from glassformer.extensions.training_page.watch.watch_choices import (
@@ -26,6 +27,7 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     read_pairs,
     shown,
 )
+from glassformer.shared.model_notes import effort
 from transformer.__main__ import main
 from transformer.errors import DataError, QueryError
 from transformer.model.position_kinds import KINDS
@@ -171,3 +173,26 @@ def test_what_is_taken_home_is_whole(tmp_path):
             "card.json", "commands.txt", "reverse-model.snapshots/3.safetensors.xz", "reverse-model/config.json",
         ]  # fmt: skip
         assert archive.read("commands.txt").decode().splitlines() == ["# Über das.", *shown(made.commands)]
+
+
+def test_the_effort_in_words_without_what_is_no_number():
+    record = {"epochs": 17, "target_tokens": 10_856_421, "seconds": 4712.2}
+    assert effort(record) == "17 epochs, 10,856,421 target tokens, 79 min"
+    assert effort({"epochs": 1, "seconds": 42}) == "1 epoch, 42 s"
+    assert effort({"seconds": 7300}) == "2 h 2 min"
+    for odd in (None, "many", -1, True, float("inf"), 10**400, [3]):
+        assert effort({"epochs": odd, "target_tokens": odd, "seconds": 60}) == "60 s"
+
+
+def test_a_long_command_is_broken_before_options_and_stays_the_same_and_one_with_quotes_is_left_alone():
+    command = "python -m transformer train " + " ".join(f"--option{place} value{place}" for place in range(12))
+    broken = in_lines(command)
+    lines = broken.split("\n")
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 92
+    assert all(line.startswith("    --option") for line in lines[1:])
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    assert " ".join(broken.replace("\\\n", " ").split()) == command
+    quoted = (f"train {sign}{'a --b ' * 40}{sign}" for sign in ("'", '"', "\\", "\n"))
+    for alone in ("train --out x", *quoted):
+        assert in_lines(alone) == alone

@@ -33,54 +33,45 @@ def test_a_run_that_is_not_complete_can_be_used(tmp_path):
 
 def test_folders_are_looked_through_and_a_bad_run_leaves_the_others(tmp_path, made):
     other = write_run(tmp_path / "b", lines=50, seed=7, layers=1, per_layer=1)
-    again = write_run(tmp_path / "b", lines=30, layers=1, per_layer=1)  # the same name as the first folder's
-    (tmp_path / "b" / "notes").mkdir()
-    (tmp_path / "b" / ("c" * 16)).mkdir()  # no about.json yet
+    again = write_run(tmp_path / "b", lines=30, layers=1, per_layer=1)
+    assert again.name == made.name  # as of the first folder's
+    for name in ("notes", "c" * 16):  # no about.json yet
+        (tmp_path / "b" / name).mkdir()
     bad = write_run(tmp_path / "b", lines=50, seed=9, layers=1, per_layer=1)
     (bad / "about.json").write_text("{")
     found, (problem,) = folder.runs([made.parent, tmp_path / "b", tmp_path / "nowhere"])
     assert [run.folder for run in found] == [made, other]
-    assert again.name == made.name
     assert problem.startswith(f"{bad.name}/about.json: it is not JSON")
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("format", 2), ("format", True), ("checkpoint", 3), ("files", [1]), ("lines", -1), ("lines", 1.5),
-        ("lines", 10**12), ("shards", None), ("options", {"decode": 1}), ("complete", "yes"), ("sha256", None),
-        ("options", {"decode": False, "effect": True, "vectors": 0, "shard": 0}),  # no division by zero
-    ],
-)  # fmt: skip
-def test_about_is_read_strictly(made, field, value):
-    change(made, **{field: value})
-    with pytest.raises(DataError, match=r"about\.json: "):
-        folder.open_run(made)
+def test_about_is_read_strictly(made):
+    whole = (made / "about.json").read_text()
+    no_shard = {"decode": False, "effect": True, "vectors": 0, "shard": 0}  # no division by zero
+    wrong = [("format", 2), ("format", True), ("checkpoint", 3), ("files", [1]), ("lines", -1), ("lines", 1.5)]
+    wrong += [("lines", 10**12), ("shards", None), ("complete", "yes"), ("sha256", None)]
+    wrong += [("options", {"decode": 1}), ("options", no_shard)]
+    contents = [json.dumps(json.loads(whole) | {field: value}).encode() for field, value in wrong]
+    for content in (*contents, b"[]", b'{"format": 1, "format": 1}', b"\xff", b" " * 200_000):
+        (made / "about.json").write_bytes(content)
+        with pytest.raises(DataError, match=r"about\.json: "):
+            folder.open_run(made)
 
 
-@pytest.mark.parametrize("content", [b"[]", b'{"format": 1, "format": 1}', b"\xff", b" " * 200_000])
-def test_about_that_is_no_record_is_refused(made, content):
-    (made / "about.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"about\.json: "):
-        folder.open_run(made)
-
-
-@pytest.mark.parametrize("name", ["heads-000001", "sentences-000000", "rollup-000002"])
-def test_a_missing_file_of_a_complete_run_is_refused_and_so_are_more_shards_than_it_says(made, name):
+def test_a_missing_file_of_a_complete_run_is_refused_and_so_are_more_shards_than_it_says(made):
     change(made, shards=2)
     with pytest.raises(DataError, match="shards"):
         folder.open_run(made)
     change(made, shards=3)
-    (made / f"{name}.parquet").unlink()
-    with pytest.raises(DataError, match=r"files are missing; 2 of 3 shards are complete\. Run the same command"):
-        folder.open_run(made)
+    for name in ("heads-000001", "sentences-000000", "rollup-000002"):
+        path = made / f"{name}.parquet"
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(DataError, match=r"files are missing; 2 of 3 shards are complete\. Run the same command"):
+            folder.open_run(made)
+        path.write_bytes(content)
 
 
 # ---------------------------------------------------------------- files
-
-
-def spoil_cut(path):
-    path.write_bytes(path.read_bytes()[:-20])
 
 
 def spoil_middle(path):
@@ -88,10 +79,6 @@ def spoil_middle(path):
     content = path.read_bytes()
     middle = bytes(byte ^ 0x5A for byte in content[100 : len(content) // 2])
     path.write_bytes(content[:100] + middle + content[len(content) // 2 :])
-
-
-def spoil_other(path):
-    path.write_bytes(b"PAR1" + os.urandom(200) + b"PAR1")
 
 
 def spoil_column(path):
@@ -105,9 +92,7 @@ def spoil_type(path):
 
 
 def spoil_link(path):
-    away = path.parent.parent / path.name
-    path.rename(away)
-    path.symlink_to(away)
+    path.symlink_to(path.rename(path.parent.parent / path.name))
 
 
 def spoil_pipe(path):
@@ -115,13 +100,18 @@ def spoil_pipe(path):
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize(
-    "spoil", [spoil_cut, spoil_middle, spoil_other, spoil_column, spoil_type, spoil_link, spoil_pipe]
-)
+SPOILS = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-20]),
+    "another file": lambda path: path.write_bytes(b"PAR1" + os.urandom(200) + b"PAR1"),
+    **{spoil.__name__: spoil for spoil in (spoil_middle, spoil_column, spoil_type, spoil_link, spoil_pipe)},
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
 def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(made, spoil):
     read = {"rollup": folder.summaries, "heads": lambda run: folder.check(run, "heads")}
-    for table in read if spoil is not spoil_middle else ("rollup",):  # of others the footer alone is looked at
-        spoil(made / f"{table}-000001.parquet")
+    for table in read if spoil != "spoil_middle" else ("rollup",):  # of others the footer alone is looked at
+        SPOILS[spoil](made / f"{table}-000001.parquet")
         with pytest.raises(DataError, match=rf"^{made.name}/{table}-000001\.parquet: .*\.$") as caught:
             read[table](folder.open_run(made))
         assert str(made.parent) not in str(caught.value)

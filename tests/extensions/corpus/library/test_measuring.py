@@ -56,27 +56,22 @@ def rows_of(table, number, kind):
 
 
 def by_hand(checkpoint, trace, kind, layer, head):
-    """Same, punctuation and peak of a map, one weight at a time."""
-    weights = trace.maps(kind)[layer, head]
+    """Same, punctuation and peak of a map, and the peak's row and column."""
     allowed = trace.mask(kind, layer)
-    queries = trace.src_tokens if kind == "encoder" else trace.read_tokens
-    keys = trace.read_tokens if kind == "decoder" else trace.src_tokens
-    special = ("<s>", "</s>", "<unk>", "<pad>")
-
-    def text(piece):
-        return "" if piece in special else piece.replace("▁", "")
-
-    same, punctuation, peak = [], [], (None, None, None)
-    for q, query in enumerate(queries):
-        on = [k for k in range(len(keys)) if allowed[q, k]]
-        alike = [k for k in on if text(keys[k]) == text(query) != "" and (kind == "cross" or k != q)]
-        marks = [k for k in on if text(keys[k]) and not any(c.isalnum() for c in text(keys[k]))]
-        same += [sum(weights[q, k] for k in alike)] if alike else []
-        punctuation += [sum(weights[q, k] for k in marks)] if marks else []
-        for k in on if len(on) > 1 else ():
-            if peak[0] is None or weights[q, k] > peak[0]:
-                peak = weights[q, k], q, k
-    return (np.mean(same) if same else None, np.mean(punctuation) if punctuation else None, *peak)
+    weights = np.where(allowed, trace.maps(kind)[layer, head], 0)
+    sides = {"encoder": trace.src_tokens, "decoder": trace.read_tokens}
+    pieces = sides.get(kind, trace.read_tokens), sides.get(kind, trace.src_tokens)
+    special = {"<s>", "</s>", "<unk>", "<pad>"}
+    texts = [np.array(["" if one in special else one.replace("▁", "") for one in side]) for side in pieces]
+    alike = allowed & (texts[0][:, None] == texts[1]) & (texts[1] != "")
+    marks = allowed & np.array([bool(text) and not any(map(str.isalnum, text)) for text in texts[1]])
+    found = []
+    for on in (alike if kind == "cross" else alike & ~np.eye(*alike.shape, dtype=bool), marks):
+        sums = (weights * on).sum(axis=1)[on.any(axis=1)]
+        found.append(sums.mean() if sums.size else None)
+    several = np.where(allowed.sum(axis=1, keepdims=True) > 1, weights, -1)
+    q, k = np.unravel_index(several.argmax(), several.shape)
+    return (*found, several[q, k], q, k) if several[q, k] >= 0 else (*found, None, None, None)
 
 
 def check(checkpoint, lines, found):
@@ -98,8 +93,11 @@ def check(checkpoint, lines, found):
                 assert (row["peak_query"], row["peak_key"]) == (q, k)
 
 
-def test_numbers_are_those_of_each_run(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def without_targets(lines=LINES):
+    return [CorpusLine(line.number, line.source) for line in lines]
+
+
+def test_numbers_are_those_of_each_run(checkpoint):
     lines = [*LINES, CorpusLine(99, "ta ta ta , mi ta", "moon , moon the fox . , fox")]
     found = measure(checkpoint, lines, CorpusOptions())
     assert found.heads.schema.equals(HEADS)
@@ -109,11 +107,26 @@ def test_numbers_are_those_of_each_run(checkpoint_folder):
 
 
 @pytest.mark.parametrize(
-    ("stack", "changes"), [("encoder", {"pad_id": None}), ("decoder", {"positions": "rotary", "pad_id": None})]
+    ("stack", "changes"),
+    [
+        ("encoder", {}),
+        ("encoder", {"pad_id": None}),  # whose lines cannot be padded
+        ("decoder", {}),
+        ("decoder", {"positions": "rotary", "pad_id": None}),
+    ],
 )
-def test_lines_that_cannot_be_padded_and_positions_inside_attention(stack, changes, tmp_path):
-    checkpoint, lines = alone(stack, tmp_path, **changes), [CorpusLine(line.number, line.source) for line in LINES[:4]]
-    check(checkpoint, lines, measure(checkpoint, lines, CorpusOptions()))
+def test_one_stack_alone(stack, changes, tmp_path):
+    checkpoint, lines = alone(stack, tmp_path, **changes), without_targets()
+    found = measure(checkpoint, lines, CorpusOptions())
+    check(checkpoint, lines, found)
+    assert (found.sentences["n_target"].null_count == len(lines)) == (stack == "encoder")
+    if stack == "decoder":
+        pairs = [CorpusLine(line.number, line.source, line.target[:5]) for line in LINES]
+        check(checkpoint, pairs, measure(checkpoint, pairs, CorpusOptions()))
+        for row, line in zip(found.sentences.to_pylist(), lines, strict=True):
+            one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), None)
+            assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
+        assert found.heads["peak_step"].null_count == found.heads.num_rows  # a prompt has no steps
 
 
 def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
@@ -127,24 +140,7 @@ def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
         assert row["first"] == pytest.approx(trace.maps("decoder")[layer, head, rows, 0].mean(), abs=1e-5)
 
 
-@pytest.mark.parametrize("stack", ["decoder", "encoder"])
-def test_one_stack_alone(stack, tmp_path):
-    checkpoint = alone(stack, tmp_path)
-    lines = [CorpusLine(line.number, line.source) for line in LINES]
-    found = measure(checkpoint, lines, CorpusOptions())
-    check(checkpoint, lines, found)
-    assert (found.sentences["n_target"].null_count == len(lines)) == (stack == "encoder")
-    if stack == "decoder":
-        pairs = [CorpusLine(line.number, line.source, line.target[:5]) for line in LINES]
-        check(checkpoint, pairs, measure(checkpoint, pairs, CorpusOptions()))
-        for row, line in zip(found.sentences.to_pylist(), lines, strict=True):
-            one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), None)
-            assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
-        assert found.heads["peak_step"].null_count == found.heads.num_rows  # a prompt has no steps
-
-
-def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def test_predictions_are_those_of_teacher_forcing(checkpoint):
     for line, row in zip(LINES, measure(checkpoint, LINES, CorpusOptions()).sentences.to_pylist(), strict=True):
         one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), line.target)
         assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
@@ -155,8 +151,7 @@ def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
         assert row["output"] is row["bleu"] is row["chrf"] is row["problem"] is None
 
 
-def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def test_decoded_lines_are_measured_on_what_was_written(checkpoint):
     lines = [*LINES, CorpusLine(50, "ta ta ba mi")]
     found = measure(checkpoint, lines, CorpusOptions(decode=True))
     outputs = [run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source)) for line in lines]
@@ -165,11 +160,9 @@ def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
         assert row["output"] == trace.output_text
         assert row["n_target"] == trace.n_steps
         assert row["log_prob"] == pytest.approx(trace.log_prob, abs=1e-3)
-        statistics = [
-            one._extract_corpus_statistics([row["output"]], [[line.target]])[0] if line.target else None
-            for one in (bleu, chrf)
-        ]
-        assert [row["bleu"], row["chrf"]] == statistics
+        for name, one in (("bleu", bleu), ("chrf", chrf)):
+            given = [row["output"]], [[line.target]]
+            assert row[name] == (one._extract_corpus_statistics(*given)[0] if line.target else None)
         assert row["exact"] == (None if line.target is None else row["output"] == line.target)
     for line, trace in zip(lines, outputs, strict=True):
         rows = rows_of(found.heads, line.number, "cross")
@@ -177,22 +170,18 @@ def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
         np.testing.assert_allclose([row["entropy"] for row in rows.values()], means.ravel(), **CLOSE)
 
 
-def test_what_is_lost_without_each_head(checkpoint_folder, tmp_path):
-    for checkpoint, lines in ((load(checkpoint_folder), LINES), (alone("encoder", tmp_path), LINES)):
-        found = measure(checkpoint, lines, CorpusOptions(effect=True, vectors=0))
-        for line in lines:
-            trace, _ = forced(checkpoint, line)
-            effects = head_effects(checkpoint, trace)
-            for kind in checkpoint.model.anatomy.kinds:
-                for place, row in rows_of(found.heads, line.number, kind).items():
-                    if checkpoint.model.anatomy.writes:
-                        assert row["effect"] == pytest.approx(-effects.of[kind].log_prob[place].sum(), abs=1e-4)
-                    else:
-                        assert row["effect"] is None
+def test_what_is_lost_without_each_head(checkpoint, tmp_path):
+    found = measure(checkpoint, LINES, CorpusOptions(effect=True))
+    for line in LINES:
+        effects = head_effects(checkpoint, forced(checkpoint, line)[0])
+        for kind in checkpoint.model.anatomy.kinds:
+            for place, row in rows_of(found.heads, line.number, kind).items():
+                assert row["effect"] == pytest.approx(-effects.of[kind].log_prob[place].sum(), abs=1e-4)
+    of_encoder = measure(alone("encoder", tmp_path), LINES, CorpusOptions(effect=True)).heads
+    assert of_encoder["effect"].null_count == of_encoder.num_rows > 0
 
 
-def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
+def test_queries_and_keys_of_the_first_lines(checkpoint):
     found = measure(checkpoint, LINES, CorpusOptions(vectors=11)).vectors
     assert found.schema.equals(VECTORS)
     assert set(found["line"].to_pylist()) == {10, 11}
@@ -212,15 +201,9 @@ def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
     assert measure(checkpoint, LINES, CorpusOptions(vectors=9)).vectors is None
 
 
-def test_a_line_that_cannot_be_read_says_why(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
-    lines = [
-        CorpusLine(1, ""),
-        LINES[0],
-        CorpusLine(3, "ba " * 60, "a fox"),
-        CorpusLine(4, "ba"),
-        CorpusLine(5, "ba", ""),
-    ]
+def test_a_line_that_cannot_be_read_says_why(checkpoint):
+    bad = [CorpusLine(3, "ba " * 60, "a fox"), CorpusLine(4, "ba"), CorpusLine(5, "ba", "")]
+    lines = [CorpusLine(1, ""), LINES[0], *bad]
     found = measure(checkpoint, lines, CorpusOptions())
     problems = found.sentences["problem"].to_pylist()
     assert [problem is None for problem in problems] == [False, True, False, False, False]

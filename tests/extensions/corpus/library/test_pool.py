@@ -43,12 +43,6 @@ def test_processes_that_load_the_checkpoint_themselves_give_the_same_bytes(plan,
     assert not multiprocessing.active_children()
 
 
-def test_without_ray_one_sentence_says_how_to_get_it(plan, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(DataError, match=re.escape("needs Ray; pip install 'glassformer[ray]' brings it")):
-        list(pool.measured_with_ray(plan.job, plan.missing(), processes=1))
-
-
 class OtherError(Exception):
     """An error of Ray."""
 
@@ -77,29 +71,18 @@ class FakeRay:
         return ready()
 
 
-def test_ray_gives_the_same_bytes_in_whatever_order_shards_are_ready(plan, monkeypatch):
+def test_ray_gives_the_same_bytes_in_any_order_and_without_it_one_sentence_says_how_to_get_it(plan, monkeypatch):
     ray = FakeRay()
     monkeypatch.setitem(sys.modules, "ray", ray)
     assert dict(pool.measured_with_ray(plan.job, plan.missing(), processes=2)) == alone(plan)
     assert [name for name, *_ in ray.called] == ["init", "shutdown"]
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DataError, match=re.escape("needs Ray; pip install 'glassformer[ray]' brings it")):
+        list(pool.measured_with_ray(plan.job, plan.missing(), processes=1))
 
 
-@forks
-def test_the_shard_of_a_killed_process_is_measured_by_another(plan, forked, tmp_path, monkeypatch):
-    expected = alone(plan)
-    _killed(monkeypatch, lambda number: not _seen(tmp_path / f"seen{number}"))  # each shard once
-    assert dict(pool.measured(plan.job, plan.missing(), processes=4)) == expected  # more than there are shards
-
-
-@forks
-def test_a_shard_that_kills_each_process_ends_the_run(plan, forked, monkeypatch):
-    _killed(monkeypatch, lambda number: number == 3)
-    with pytest.raises(DataError, match=r"lines 3 to 4: the process .* ended 3 times \(exit code -9\)"):
-        list(pool.measured(plan.job, plan.missing(), processes=2))
-    assert not multiprocessing.active_children()
-
-
-def _killed(monkeypatch, whether):
+def kill(monkeypatch, whether):
+    """Measuring kills its process where `whether` says so of the first line's number."""
     measure = measuring.measure
 
     def deadly(checkpoint, some, options, gold):
@@ -110,10 +93,25 @@ def _killed(monkeypatch, whether):
     monkeypatch.setattr(measuring, "measure", deadly)
 
 
-def _seen(path):
-    there = path.exists()
-    path.touch()
-    return there
+@forks
+def test_the_shard_of_a_killed_process_is_measured_by_another_and_one_that_kills_each_process_ends_the_run(
+    plan, forked, tmp_path, monkeypatch
+):
+    expected = alone(plan)
+
+    def once(number):
+        seen = tmp_path / f"seen{number}"
+        there = seen.exists()
+        seen.touch()
+        return not there
+
+    with monkeypatch.context() as patch:
+        kill(patch, once)
+        assert dict(pool.measured(plan.job, plan.missing(), processes=4)) == expected  # more than there are shards
+    kill(monkeypatch, lambda number: number == 3)
+    with pytest.raises(DataError, match=r"lines 3 to 4: the process .* ended 3 times \(exit code -9\)"):
+        list(pool.measured(plan.job, plan.missing(), processes=2))
+    assert not multiprocessing.active_children()
 
 
 @forks

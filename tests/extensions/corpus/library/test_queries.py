@@ -19,18 +19,13 @@ HEAD = ("encoder", 1, 2)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return write_run(tmp_path_factory.mktemp("[a]*?") / "o'ut", lines=LINES, layers=2, per_layer=2)
-
-
-@pytest.fixture(scope="module")
-def run(made):
-    return folder.open_run(made)
+def run(tmp_path_factory):
+    return folder.open_run(write_run(tmp_path_factory.mktemp("[a]*?") / "o'ut", lines=LINES, layers=2, per_layer=2))
 
 
 @pytest.fixture(scope="module")
 def sentences(run):
-    return read(run, "sentences")
+    return read(run, "sentences").set_index("line")
 
 
 @pytest.fixture(scope="module")
@@ -66,45 +61,37 @@ def sort(frame, by, *, ascending):
 # ---------------------------------------------------------------- a head
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("encoder", "entropy"), ("decoder", "previous"), ("cross", "diagonal"), ("cross", "self")]
-)
-def test_extremes(run, heads, kind, name):
-    rows = of_head(heads, kind, 2, 1).dropna(subset=[name])
-    for most in (True, False):
-        found = queries.extremes(run, kind, 2, 1, name, most=most, n=7)
-        assert lines_of(found) == sort(rows, name, ascending=not most).index[:7].tolist()
-        assert [hit.values for hit in found] == [(rows[name][hit.line],) for hit in found]
-        assert bool(found) == (name not in LACKING[kind])
-
-
-def test_a_hit_has_its_texts_and_its_place(run, heads, sentences):
-    rows, texts = of_head(heads, "cross", 1, 1), sentences.set_index("line")
+def test_extremes_have_their_texts_and_their_place(run, heads, sentences):
+    for kind, name in (("encoder", "entropy"), ("decoder", "previous"), ("cross", "diagonal"), ("cross", "self")):
+        rows = of_head(heads, kind, 2, 1).dropna(subset=[name])
+        for most in (True, False):
+            found = queries.extremes(run, kind, 2, 1, name, most=most, n=7)
+            assert lines_of(found) == sort(rows, name, ascending=not most).index[:7].tolist()
+            assert [hit.values for hit in found] == [(rows[name][hit.line],) for hit in found]
+            assert bool(found) == (name not in LACKING[kind])
+    rows = of_head(heads, "cross", 1, 1)
     for hit in queries.extremes(run, "cross", 1, 1, "peak", n=3):
-        row, text = rows.loc[hit.line], texts.loc[hit.line]
-        place = queries.PeakPosition("cross", 1, 1, row["peak_query"], row["peak_key"], row["peak_step"],
-                              row["peak_query_piece"], row["peak_key_piece"], row["peak"])  # fmt: skip
-        assert hit.place == place
+        row, text = rows.loc[hit.line], sentences.loc[hit.line]
+        numbers = row[["peak_query", "peak_key", "peak_step", "peak_query_piece", "peak_key_piece", "peak"]]
+        assert hit.place == queries.PeakPosition("cross", 1, 1, *numbers)
         assert (hit.source, hit.output) == (text["source"], None)
         assert hit.target == (None if hit.line % 7 == 0 else text["target"])
         assert (hit.loss, hit.worst_rank, hit.exact) == (text["loss"], text["worst_rank"], text["exact"])
     assert queries.extremes(run, "encoder", 1, 1, "peak", n=1)[0].place.step is None
 
 
-@pytest.mark.parametrize("number", [1, 101, LINES])
-def test_a_line(run, heads, sentences, number):
-    whole = queries.line(run, number)
-    assert whole.sentence["source"] == whole.hit.source == sentences.set_index("line")["source"][number]
-    rows = heads[heads["line"] == number]
-    assert len(whole.heads) == len(rows) == 12
-    for name in NAMES:
-        found = {(one.place.kind, one.place.layer, one.place.head): one.values[name] for one in whole.heads}
-        wanted = rows.set_index(["kind", "layer", "head"])[name]
-        assert {key: found[key] for key in found if found[key] is not None} == wanted.dropna().to_dict()
+def test_a_line(run, heads, sentences):
+    for number in (1, 101, LINES):
+        whole = queries.line(run, number)
+        assert whole.sentence["source"] == whole.hit.source == sentences["source"][number]
+        rows = heads[heads["line"] == number].set_index(["kind", "layer", "head"])
+        assert len(whole.heads) == len(rows) == 12
+        for name in NAMES:
+            found = {(one.place.kind, one.place.layer, one.place.head): one.values[name] for one in whole.heads}
+            assert {key: value for key, value in found.items() if value is not None} == rows[name].dropna().to_dict()
     whole = queries.line(run, 50)  # was not measured
     assert (whole.sentence["problem"], whole.heads, whole.hit.loss) == ("too long", (), None)
-    for other in (0, -5, LINES + 1, 10**12):
-        assert queries.line(run, other) is None
+    assert [queries.line(run, other) for other in (0, -5, LINES + 1, 10**12)] == [None] * 4
 
 
 # ---------------------------------------------------------------- searching
@@ -134,22 +121,18 @@ def test_a_head_looks_at_a_piece_or_at_punctuation(run, heads, piece):
     same(queries.search(run, [asked]), sort(rows, "peak", ascending=False), [rows["peak"]])
 
 
-@pytest.mark.parametrize("name", LINE_NAMES)
-def test_a_number_of_lines(run, sentences, name):
-    rows = sentences.set_index("line").dropna(subset=[name])
-    least = float(rows[name].median())
-    found = queries.search(run, [OfSentence(name, at_least=least)])
-    same(found, sort(rows[rows[name] >= least], name, ascending=False), [rows[name]])
-    found = queries.search(run, [OfSentence(name, at_most=least)])
-    same(found, sort(rows[rows[name] <= least], name, ascending=True), [rows[name]])
-
-
-@pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("text", ["DOG", "了", "%", ""])
-def test_a_text_contains(run, sentences, side, text):
-    rows = sentences.set_index("line")
-    rows = rows[rows[side].str.lower().str.contains(text.lower(), regex=False, na=False)]
-    same(queries.search(run, [Contains(side, text)]), rows)
+def test_numbers_and_texts_of_lines(run, sentences):
+    for name in LINE_NAMES:
+        rows = sentences.dropna(subset=[name])
+        least = float(rows[name].median())
+        found = queries.search(run, [OfSentence(name, at_least=least)])
+        same(found, sort(rows[rows[name] >= least], name, ascending=False), [rows[name]])
+        found = queries.search(run, [OfSentence(name, at_most=least)])
+        same(found, sort(rows[rows[name] <= least], name, ascending=True), [rows[name]])
+    for side in ("source", "target"):
+        for text in ("DOG", "了", "%", ""):
+            holds = sentences[side].str.lower().str.contains(text.lower(), regex=False, na=False)
+            same(queries.search(run, [Contains(side, text)]), sentences[holds])
 
 
 @pytest.mark.parametrize(
@@ -166,20 +149,12 @@ def test_attention_and_effect_disagree(run, heads, name, sign, attends_more):
 
 
 def test_conditions_meet(run, heads, sentences):
-    one, other, texts = of_head(heads, *HEAD), of_head(heads, "cross", 2, 2), sentences.set_index("line")
-    rows = texts[texts["source"].str.contains("dog") & (texts["worst_rank"] > 5)]
-    rows = rows.join(one["entropy"]).join(other["peak"])
+    rows = sentences[sentences["source"].str.contains("dog") & (sentences["worst_rank"] > 5)]
+    rows = rows.join(of_head(heads, *HEAD)["entropy"]).join(of_head(heads, "cross", 2, 2)["peak"])
     rows = rows[(rows["entropy"] <= 1.5) & (rows["peak"] >= 0.05)]
     assert len(rows) > 10
-    found = queries.search(
-        run,
-        [
-            OfSentence("worst_rank", at_least=6),
-            Asked("cross", 2, 2, "peak", at_least=0.05),
-            Asked(*HEAD, "entropy", at_most=1.5),
-            Contains("source", "dog"),
-        ],
-    )
+    asked = [OfSentence("worst_rank", at_least=6), Asked("cross", 2, 2, "peak", at_least=0.05)]
+    found = queries.search(run, [*asked, Asked(*HEAD, "entropy", at_most=1.5), Contains("source", "dog")])
     same(found, sort(rows, "worst_rank", ascending=False), [rows["worst_rank"], rows["peak"], rows["entropy"]])
     assert {hit.values[3] for hit in found.hits} == {None}
     assert {(hit.place.kind, hit.place.layer, hit.place.head) for hit in found.hits} == {("cross", 2, 2)}
@@ -193,40 +168,36 @@ def test_pages_follow_each_other(run, sentences):
     assert [hit for page in pages for hit in page.hits] == list(whole.hits)
     assert {page.total for page in pages} == {whole.total}
     assert queries.search(run, asked, offset=whole.total) == queries.SearchResult(whole.total, ())
-    same(queries.search(run, [], n=3), sentences.set_index("line"))  # all lines
+    same(queries.search(run, [], n=3), sentences)  # all lines
 
 
 # ---------------------------------------------------------------- what is refused
 
-INJECTIONS = (
-    "' OR 1=1 --",
-    '" OR ""="',
-    "$n",
-    "$heads",
-    "{0}",
-    "dog\x00",
-    "'; COPY (SELECT 1) TO '/tmp/x'; --",
-    "line",
-)
+INJECTIONS = ("' OR 1=1 --", '" OR ""="', "$n", "$heads", "{0}", "dog\x00", "'; COPY (SELECT 1) TO '/tmp/x'; --")
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
-def test_a_text_is_never_a_query_nor_the_name_of_a_measure(run, text):
-    for asked in (Contains("target", text), LooksAt(*HEAD, 0.0, text), Asked(text, 1, 1, "peak")):
-        assert queries.search(run, [asked]) == queries.SearchResult(0, ()) or text == "line"
+def test_a_text_is_never_a_query_nor_the_name_of_a_measure(run):
+    for text in (*INJECTIONS, "line"):
+        for asked in (Contains("target", text), LooksAt(*HEAD, 0.0, text), Asked(text, 1, 1, "peak")):
+            assert queries.search(run, [asked]) == queries.SearchResult(0, ()) or text == "line"
+        for asked in (Asked(*HEAD, text), OfSentence(text), Contains(text, "a"), Disagrees(*HEAD, text)):
+            with pytest.raises(QueryError, match=" is not a measure of a corpus run; there are "):
+                queries.search(run, [asked])
+        with pytest.raises(QueryError, match="not a measure"):
+            queries.extremes(run, *HEAD, text)
     assert queries.search(run, []).total == LINES
-    for asked in (Asked(*HEAD, text), OfSentence(text), Contains(text, "a"), Disagrees(*HEAD, text)):
-        with pytest.raises(QueryError, match=" is not a measure of a corpus run; there are "):
-            queries.search(run, [asked])
-    with pytest.raises(QueryError, match="not a measure"):
-        queries.extremes(run, *HEAD, text)
 
 
-def test_effects_that_were_not_measured_are_refused(tmp_path):
+def test_effects_that_were_not_measured_are_refused_and_without_duckdb_the_extra_is_named(tmp_path, monkeypatch):
     bare = folder.open_run(write_run(tmp_path, lines=20, options=CorpusOptions(), layers=1, per_layer=1))
     for asked in (Disagrees(*HEAD), Asked(*HEAD, "effect")):
         with pytest.raises(QueryError, match=r"did not measure effects\. Run the corpus command again with --effect\."):
             queries.search(bare, [asked])
+    monkeypatch.setattr(queries, "find_spec", lambda name: None)
+    with pytest.raises(QueryError, match=r"Install it with pip install 'glassformer\[corpus\]'"):
+        queries.line(bare, 1)
+    assert not queries.is_installed()
+    assert folder.summaries(bare)
 
 
 def test_tables_that_are_damaged_gone_since_or_do_not_fit_each_other_are_refused(tmp_path):
@@ -252,18 +223,18 @@ def test_tables_that_are_damaged_gone_since_or_do_not_fit_each_other_are_refused
         queries.search(folder.open_run(made), [Asked("cross", 1, 1, "peak")], n=100)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM read_csv('/etc/passwd')", "INSTALL httpfs",
-        "LOAD httpfs", "ATTACH '/tmp/other.db'", "COPY (SELECT 1) TO '/tmp/written.csv'", "SET threads = 8",
-        "SET enable_external_access = true", "SELECT * FROM read_parquet('/tmp/*.parquet')",
-        "SELECT * FROM read_parquet('https://example.com/a.parquet')", "SET memory_limit = '9GB'",
-    ],
+OUTSIDE = (
+    "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM read_csv('/etc/passwd')", "INSTALL httpfs",
+    "LOAD httpfs", "ATTACH '/tmp/other.db'", "COPY (SELECT 1) TO '/tmp/written.csv'", "SET threads = 8",
+    "SET enable_external_access = true", "SELECT * FROM read_parquet('/tmp/*.parquet')",
+    "SELECT * FROM read_parquet('https://example.com/a.parquet')", "SET memory_limit = '9GB'",
 )  # fmt: skip
-def test_nothing_but_the_files_of_the_run_can_be_reached(run, query):
-    with pytest.raises(DataError), queries.connected(run) as cursor:
-        cursor.execute(query)
+
+
+def test_nothing_but_the_files_of_the_run_can_be_reached(run):
+    for query in OUTSIDE:
+        with pytest.raises(DataError), queries.connected(run) as cursor:
+            cursor.execute(query)
 
 
 def test_the_files_of_another_run_cannot_be_read(run, tmp_path):
@@ -288,12 +259,3 @@ def test_a_query_that_takes_too_long_or_needs_too_much_memory_is_stopped(run, mo
         queries.fetch(run, ENDLESS, {})
     monkeypatch.undo()
     assert queries.search(run, []).total == LINES
-
-
-def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch):
-    run = folder.open_run(write_run(tmp_path, lines=20, layers=1, per_layer=1))
-    monkeypatch.setattr(queries, "find_spec", lambda name: None)
-    with pytest.raises(QueryError, match=r"Install it with pip install 'glassformer\[corpus\]'"):
-        queries.line(run, 1)
-    assert not queries.is_installed()
-    assert folder.summaries(run)

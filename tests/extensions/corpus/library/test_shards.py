@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -58,10 +57,8 @@ def test_a_shard_is_so_many_lines_of_the_file_and_lines_without_text_are_none(fi
     with pytest.raises(DataError, match="--max-pairs is 0; expected at least 1"):
         lines.pairs(file, most=0)
     file.write_text("a\n" + "\n" * 40 + "b \t\n", encoding="utf-8")
-    assert [(one.number, one.lines) for one in lines.shards(lines.pairs(file), 4)] == [
-        (0, (CorpusLine(1, "a"),)),
-        (10, (CorpusLine(42, "b"),)),
-    ]
+    found = [(one.number, one.lines) for one in lines.shards(lines.pairs(file), 4)]
+    assert found == [(0, (CorpusLine(1, "a"),)), (10, (CorpusLine(42, "b"),))]
 
 
 def test_sentences_with_gold_alignments_become_text(tmp_path):
@@ -87,15 +84,18 @@ def test_a_run_is_read_back_and_the_rows_of_a_head_lie_together(plan, checkpoint
     for name in os.listdir(run.folder):
         if name.endswith(".parquet"):
             assert pq.read_schema(run.folder / name).equals(SCHEMAS[name.partition("-")[0]])
-    parquet = pq.ParquetFile(run.folder / "heads-000001.parquet")
-    groups = [parquet.read_row_group(i) for i in range(parquet.num_row_groups)]
-    whose = [{tuple(row.values()) for row in one.select(["kind", "layer", "head"]).to_pylist()} for one in groups]
-    assert all(len(one) == 1 for one in whose)
-    config = checkpoint.config
-    assert len(whose) == (config.n_encoder_layers + 2 * config.n_decoder_layers) * config.n_heads
-    kinds = ("encoder", "decoder", "cross")
-    assert [one for (one,) in whose] == sorted((one for (one,) in whose), key=lambda one: (kinds.index(one[0]), one))
-    assert all(one["line"].to_pylist() == [6, 7, 8] for one in groups)
+    parquet, config = pq.ParquetFile(run.folder / "heads-000001.parquet"), checkpoint.config
+    groups = [parquet.read_row_group(i).to_pandas() for i in range(parquet.num_row_groups)]
+    layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers, "cross": config.n_decoder_layers}
+    places = [
+        (kind, layer + 1, head + 1)
+        for kind, n_layers in layers.items()
+        for layer in range(n_layers)
+        for head in range(config.n_heads)
+    ]
+    for place, group in zip(places, groups, strict=True):
+        assert group[["kind", "layer", "head"]].drop_duplicates().to_numpy().tolist() == [list(place)]
+        assert group["line"].tolist() == [6, 7, 8]
 
 
 def test_another_question_has_another_folder(plan, file, checkpoint, monkeypatch):
@@ -122,14 +122,11 @@ def test_the_code_version_is_of_all_that_decides_the_numbers(tmp_path, monkeypat
         shards.code_version.cache_clear()
         return shards.code_version()
 
+    ours = "glassformer/extensions/corpus/library"
     try:
-        ours = "glassformer/extensions/corpus/library"
         assert changed(f"{ours}/queries.py") == changed("transformer/i18n/sentence.py") == before
-        found = [
-            changed(name)
-            for name in (f"{ours}/measures.py", "transformer/model/attention.py", "transformer/text/cells.py")
-        ]
-        assert len({before, *found}) == 4
+        names = f"{ours}/measures.py", "transformer/model/attention.py", "transformer/text/cells.py"
+        assert len({before, *map(changed, names)}) == 4
     finally:
         shards.code_version.cache_clear()
 
@@ -166,12 +163,8 @@ def test_a_full_disk_costs_nothing_that_is_there(plan, monkeypatch):
 
     with pytest.raises(DataError, match=r"cannot be written \(No space left on device\)\. 1 of 2 shards are complete"):
         write_both()
-    assert sorted(path.name for path in run.folder.iterdir()) == [
-        "about.json",
-        *(f"{table}-000000.parquet" for table in ("heads", "rollup", "sentences")),
-        "sums-000000.json",
-        "vectors-000000.parquet",
-    ]
+    tables = [f"{table}-000000.parquet" for table in ("heads", "rollup", "sentences", "vectors")]
+    assert sorted(contents(run.folder)) == sorted([*tables, "about.json", "sums-000000.json"])
     assert not json.loads((run.folder / "about.json").read_text())["complete"]
     assert run.done() == {0}
 
@@ -189,17 +182,10 @@ def test_a_file_checkpoint_or_program_that_changes_meanwhile_is_noticed(plan, fi
         list(run.missing())
 
 
-def flipped(path, place):
-    content = bytearray(path.read_bytes())
-    content[place % len(content)] ^= 1 << place % 8
-    path.write_bytes(content)
-
-
-DAMAGE = {
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:-1]),
-    "empty": lambda path: path.write_bytes(b""),
-    **{f"bit {place}": partial(flipped, place=place) for place in (0, 97, 400, -9)},
-}
+def flipped(content, place):
+    changed = bytearray(content)
+    changed[place % len(content)] ^= 1 << place % 8
+    return bytes(changed)
 
 
 def test_damage_or_the_table_of_another_shard_is_named_refused_and_measured_again(plan):
@@ -208,16 +194,17 @@ def test_damage_or_the_table_of_another_shard_is_named_refused_and_measured_agai
     before = contents(run.folder)
     for table in ("sentences", "heads", "rollup", "vectors"):
         path = run.folder / f"{table}-000000.parquet"
-        for name, damage in DAMAGE.items():
-            damage(path)
+        content = before[path.name]
+        for damaged in (content[:-1], b"", *(flipped(content, place) for place in (0, 97, 400, -9))):
+            path.write_bytes(damaged)
             with pytest.raises(DataError, match=rf"{path.name}.* Run the same command again"):
                 check(open_run(run.folder), table)
-            assert run.damaged() == [path.name], name
-            assert [shard.number for shard in run.missing()] == [0]
-            path.write_bytes(before[path.name])
-            assert run.damaged() == []
+            assert run.damaged() == [path.name]
+        assert [shard.number for shard in run.missing()] == [0]
+        path.write_bytes(content)
+        assert run.damaged() == []
     for path in run.folder.glob("*-000000.parquet"):
-        DAMAGE["bit 400"](path)
+        path.write_bytes(flipped(before[path.name], 400))
     assert len(run.damaged()) == 4
     (run.folder / "rollup-000001.parquet").unlink()  # and one that was not finished
     (run.folder / ".heads-000001.parquet.part").write_bytes(b"half")

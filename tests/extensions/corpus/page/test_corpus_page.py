@@ -102,43 +102,37 @@ def test_folders_that_hold_no_run_or_a_bad_one_are_named_and_one_that_is_not_com
 # ------------------------------------------------------------------------------------------------ numbers
 
 
-@pytest.mark.parametrize("which", ["forced", "decoded"])
-def test_the_table_of_heads_has_what_pandas_finds(page, measured, which):
-    test = page(which, over="entropy")
-    found, rows = test.dataframe[0].value, table(measured[which], "heads")
-    rows["kind"] = pd.Categorical(rows["kind"], ["encoder", "decoder", "cross"])
-    groups = rows.groupby(["kind", "layer", "head"], observed=True, sort=True)
-    assert found["entropy"].to_numpy() == pytest.approx(groups["entropy"].mean().to_numpy(), rel=1e-6)
-    half = 1.96 * groups["entropy"].std() / np.sqrt(groups["entropy"].count())
-    assert found["half"].to_numpy() == pytest.approx(half.to_numpy(), rel=1e-3)
-    assert found["largest"].to_numpy() == pytest.approx(groups["largest"].mean().to_numpy(), rel=1e-6)
-    assert charts_of(test) == {corpus_pictures.all_heads.key}
-    labels = {one.label: one.value for one in test.metric}
-    assert labels["Exact"] == f"{table(measured[which], 'sentences')['exact'].mean():.1%}"
-    assert ("BLEU" in labels) == (which == "decoded")
+def test_the_table_of_heads_has_what_pandas_finds(page, measured):
+    for which in ("forced", "decoded"):
+        test = page(which, over="entropy")
+        found, rows = test.dataframe[0].value, table(measured[which], "heads")
+        rows["kind"] = pd.Categorical(rows["kind"], ["encoder", "decoder", "cross"])
+        groups = rows.groupby(["kind", "layer", "head"], observed=True, sort=True)
+        for name in ("entropy", "largest"):
+            np.testing.assert_allclose(found[name], groups[name].mean(), rtol=1e-6)
+        half = 1.96 * groups["entropy"].std() / np.sqrt(groups["entropy"].count())
+        np.testing.assert_allclose(found["half"], half, rtol=1e-3)
+        assert charts_of(test) == {corpus_pictures.all_heads.key}
+        labels = {one.label: one.value for one in test.metric}
+        assert labels["Exact"] == f"{table(measured[which], 'sentences')['exact'].mean():.1%}"
+        assert ("BLEU" in labels) == (which == "decoded")
 
 
 @pytest.mark.parametrize("name", ["entropy", "distance"])
 def test_pictures_are_figures_of_the_measure(measured, name):
     run = measured["forced"]
-    parts = anatomy(reverse().config)
     looked = View().but(kind="cross", layer=1, head=0, corpus_measure=name)
-    scene = corpus_pictures.CorpusScene(folder.summaries(run), parts, looked, here=0.3)
-    for picture in (corpus_pictures.all_heads, corpus_pictures.spread):
-        plot = picture.plot(scene)
-        figure_in(plot.spec, "en")  # Plotly checks every attribute
-        assert plot.spec["data"]
+    scene = corpus_pictures.CorpusScene(folder.summaries(run), anatomy(reverse().config), looked, here=0.3)
+    heads, spread = (picture.plot(scene) for picture in (corpus_pictures.all_heads, corpus_pictures.spread))
+    for plot in (heads, spread):
+        assert figure_in(plot.spec, "en").data  # Plotly checks every attribute
     values = of_head(run)[name]
-    bars = corpus_pictures.spread.plot(scene).spec["data"][0]
-    assert np.sum(bars["y"]) == values.notna().sum()
-    summary = scene.summaries[Key("cross", 2, 1, name)]
-    assert summary.mean == pytest.approx(values.mean(), rel=1e-6)
+    assert np.sum(spread.spec["data"][0]["y"]) == values.notna().sum()
+    assert scene.summaries[Key("cross", 2, 1, name)].mean == pytest.approx(values.mean(), rel=1e-6)
     blocks = 1 if name == "distance" else 3  # in tokens there, here a share of the length
-    assert len(corpus_pictures.all_heads.plot(scene).spec["layout"]["annotations"]) >= blocks
-    where = SimpleNamespace(index=(0, 1), customdata=None)
-    first = "cross" if name == "distance" else "encoder"
-    meant = corpus_pictures.all_heads.plot(scene).clicked(where)
-    assert (meant["kind"], meant["layer"], meant["head"]) == (first, 0, 1)
+    assert len(heads.spec["layout"]["annotations"]) >= blocks
+    meant = heads.clicked(SimpleNamespace(index=(0, 1), customdata=None))
+    assert (meant["kind"], meant["layer"], meant["head"]) == ("encoder" if blocks == 3 else "cross", 0, 1)
 
 
 def reverse():
@@ -149,20 +143,21 @@ def reverse():
 
 
 @pytest.mark.parametrize("which", ["forced", "decoded"])
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_a_line_leads_to_the_weight_that_was_measured(measured, which, kind):
+def test_a_line_leads_to_the_weight_that_was_measured(measured, which):
     """The link's run has, in the cell that it looks at, the largest weight that the tables say."""
-    run, checkpoint = measured[which], reverse()
+    run, checkpoint, met = measured[which], reverse(), set()
     for number in (1, 2, 30, N):
         found = queries.line(run, number)
-        for one in [one for one in found.heads if one.place.kind == kind][::5]:
+        for one in found.heads[::5]:
+            kind = one.place.kind
+            met.add(kind)
             link = open_corpus_run.link_to("reverse", checkpoint, found.hit, one.place, decoded=which == "decoded")
             trace = run_query(checkpoint, link.query(checkpoint.content_hash))
             at = link.view
-            weight = trace.maps(kind)[at.layer, at.head, at.query, at.key]
-            assert weight == pytest.approx(one.place.weight, abs=1e-5)
+            assert trace.maps(kind)[at.layer, at.head, at.query, at.key] == pytest.approx(one.place.weight, abs=1e-5)
             assert kind == "encoder" or trace.first_row + at.step == at.query
             assert which == "decoded" or trace.output_text == found.hit.target
+    assert met == {"encoder", "decoder", "cross"}
 
 
 def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
@@ -171,9 +166,8 @@ def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
     assert f"largest weight of the map (weight) {row['peak']:.3f}" in told(test)
     links = [one.proto.label for one in test.get("page_link")] or told(test)
     assert "Open this line on Attention" in str(links)
-    assert address(test) == {"model": "reverse", "corpus": "head", "over": "peak", "line": "7"} | {
-        name: str(value) for name, value in HEAD.items()
-    }
+    asked = {"model": "reverse", "corpus": "head", "over": "peak", "line": 7, **HEAD}
+    assert address(test) == {name: str(value) for name, value in asked.items()}
     test.number_input(key="corpus_line_number").set_value(9)
     test = check(test.run())
     assert "**Line 9**" in told(test)
@@ -206,11 +200,13 @@ def test_what_is_chosen_is_what_is_searched_for(page, measured):
     run = measured["forced"]
     texts, head = table(run, "sentences").set_index("line"), of_head(run)
     fits = (texts["worst_rank"] >= 3) & (texts["loss"] >= 0.5)
-    assert found_in(page(corpus="search", rank=3, loss=0.5)) == fits.sum() > 0
-    test = page(corpus="search", sought="measure", over="entropy", below=1, bound=0.8, **HEAD)
-    assert found_in(test) == (head["entropy"] <= 0.8).sum() > 0
-    test = page(corpus="search", sought="piece", looked_at="a", bound=0.2, **HEAD)
-    assert found_in(test) == ((head["peak_key_piece"] == "a") & (head["peak"] >= 0.2)).sum() > 0
+    at_it = (head["peak_key_piece"] == "a") & (head["peak"] >= 0.2)
+    for asked, expected in (
+        ({"rank": 3, "loss": 0.5}, fits.sum()),
+        ({"sought": "measure", "over": "entropy", "below": 1, "bound": 0.8, **HEAD}, (head["entropy"] <= 0.8).sum()),
+        ({"sought": "piece", "looked_at": "a", "bound": 0.2, **HEAD}, at_it.sum()),
+    ):
+        assert found_in(page(corpus="search", **asked)) == expected > 0
     assert found_in(page(corpus="search", sought="owes", bound=0.1, **HEAD)) > 0
 
 
@@ -232,12 +228,11 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page, measured)
 
 
 def test_a_search_without_conditions_or_without_lines_says_so(page):
-    assert "Choose at least one condition" in sentences(page(corpus="search"))
-    assert "No line fits" in sentences(page(corpus="search", holding="nowhere"))
-    test = page(corpus="search", sought="measure", bound=0, leaf=40)
-    assert found_in(test) == N
-    assert not len(test.dataframe[0].value)
+    test = page(corpus="search")
+    assert "Choose at least one condition" in sentences(test)
     assert {one.proto.max for one in test.number_input if "bound" in one.key or "least" in one.key} == {1e6}
+    assert "No line fits" in sentences(page(corpus="search", holding="nowhere"))
+    assert not len(page(corpus="search", sought="measure", bound=0, leaf=40).dataframe[0].value)
     assert "owes" not in page("decoded", corpus="search").selectbox(key="sought").options
 
 
@@ -254,24 +249,21 @@ def test_without_duckdb_the_means_are_there_and_a_sentence_says_what_is_missing(
 # ------------------------------------------------------------------------------------------------ Attention
 
 
-def test_attention_says_what_the_head_does_over_the_corpus(page, measured, open_page):
+def test_attention_says_what_the_head_does_over_the_corpus_and_where_a_value_is_among_its_lines(
+    page, measured, open_page
+):
     page()
     test = open_page(ATTENTION, model="reverse", src="abcdef", panel="table", measure="entropy", **HEAD)
-    values = of_head(measured["forced"])["entropy"]
+    values = of_head(measured["forced"])["entropy"].to_numpy()
     said = told(test).replace("\\", "")
     assert f"Layer 2, head 1 over a corpus (letters.tsv, {N} lines)" in said
     assert f"{values.mean():.3f}, 95 % interval" in said
     assert "over a corpus" not in told(open_page(ATTENTION, model="zh-en", panel="table"))
-
-
-def test_the_place_of_a_value_among_lines(measured):
-    values = of_head(measured["forced"])["entropy"].to_numpy()
     summary = folder.summaries(measured["forced"])[Key("cross", 2, 1, "entropy")]
     for value in np.quantile(values, [0.1, 0.5, 0.9]):
         nearby = (np.abs(values - value) < summary.bins.width).mean()
         assert share_below(summary, value) == pytest.approx((values < value).mean(), abs=nearby)
-    assert share_below(summary, 1e9) == 1
-    assert share_below(summary, -1.0) == 0
+    assert (share_below(summary, -1.0), share_below(summary, 1e9)) == (0, 1)
 
 
 @pytest.mark.parametrize(

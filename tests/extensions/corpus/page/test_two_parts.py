@@ -70,52 +70,48 @@ def test_vectors_of_a_run_give_the_scores_that_its_model_computes(runs):
     weights = run_query(checkpoint, link.query(checkpoint.content_hash)).maps("cross")[1, 2]
     mine = tokens.line == 2
     q, k = (joined.tokens.vectors[mine & side] for side in (tokens.is_query, ~tokens.is_query))
-    scores, logs = q @ k.T / np.sqrt(q.shape[1]), np.log(weights[: len(q), : len(k)])
-    gap = scores - logs
+    gap = q @ k.T / np.sqrt(q.shape[1]) - np.log(weights[: len(q), : len(k)])
     gap = gap - gap.mean(axis=0) - gap.mean(axis=1, keepdims=True) + gap.mean()
     assert np.abs(gap).max() < 0.02
     assert tokens.pieces[mine & ~tokens.is_query].tolist() == [*"glass", "</s>"]
 
 
-@pytest.mark.parametrize(
-    ("view", "lit"),
-    [
-        ({}, None),
-        ({"spot": "2.key.4", "lit": "piece"}, {"s"}),
-        ({"spot": "2.key.4", "lit": "line"}, {*"glass", "<s>", "</s>"}),
-        ({"spot": "2.key.4", "lit": "token"}, {"s"}),
-        ({"lit_piece": " S "}, {"s"}),
-        ({"spot": "999.key.4"}, None),
-    ],
-)
-def test_what_is_selected_is_the_same_in_all_heads(runs, view, lit):
-    scene = layer(runs, **view)
-    found = scene.selected
-    assert {scene.tokens.pieces[token] for token in found} == (lit or set())
-    assert (scene.lit is None) == (lit is None)
-    if scene.spot is not None:
-        assert (found[0], scene.tokens.place[scene.spot], scene.tokens.is_query[scene.spot]) == (scene.spot, 3, False)
-        assert view["lit"] != "token" or len(found) == 1
-    for head in scene.heads:
-        cloud = scene.cloud(head)
-        assert cloud.lit is None if lit is None else cloud.lit.sum() == len(found)
-        assert list(cloud.pieces) == scene.tokens.pieces.tolist()
+LIT = [
+    ({}, None), ({"spot": "2.key.4", "lit": "piece"}, {"s"}), ({"spot": "2.key.4", "lit": "token"}, {"s"}),
+    ({"spot": "2.key.4", "lit": "line"}, {*"glass", "<s>", "</s>"}), ({"lit_piece": " S "}, {"s"}),
+    ({"spot": "999.key.4"}, None),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("points", ["side", "group"])
-def test_pictures_are_figures_and_a_click_selects_a_token(runs, points):
-    scene = layer(runs, spot="1.query.2", points_by=points)
-    for picture in (queries_keys.points, queries_keys.heads):
-        figure_in(picture.plot(scene).spec, "en")  # Plotly checks every attribute
+def test_what_is_selected_is_the_same_in_all_heads(runs):
+    for asked, lit in LIT:
+        scene = layer(runs, **asked)
+        found = scene.selected
+        assert {scene.tokens.pieces[token] for token in found} == (lit or set())
+        assert (scene.lit is None) == (lit is None)
+        if scene.spot is not None:
+            spot = scene.spot, scene.tokens.place[scene.spot], scene.tokens.is_query[scene.spot]
+            assert (found[0], 3, False) == spot
+            assert asked["lit"] != "token" or len(found) == 1
+        for cloud in map(scene.cloud, scene.heads):
+            assert cloud.lit is None if lit is None else cloud.lit.sum() == len(found)
+            assert list(cloud.pieces) == scene.tokens.pieces.tolist()
+
+
+def test_pictures_are_figures_and_a_click_selects_a_token(runs):
+    for points in ("side", "group"):
+        scene = layer(runs, spot="1.query.2", points_by=points)
+        one, all_heads = (picture.plot(scene) for picture in (queries_keys.points, queries_keys.heads))
+        for plot in (one, all_heads):
+            figure_in(plot.spec, "en")  # Plotly checks every attribute
     token = 5
-    name = queries_keys.spot_text(scene.tokens, token)
-    meant = queries_keys.points.plot(scene).clicked(Click(0, (0,), token))
-    assert meant == clicked_on(name) == {"spot": name, "lit_piece": "", "line": int(scene.tokens.line[token]) - 1}
-    assert spot_of(name)[0] == scene.tokens.line[token]
-    other = queries_keys.heads.plot(scene).clicked
-    assert other(Click(0, (0,), [1, token])) == {"head": 1, **meant}
-    assert other(Click(0, (0,), [7, token])) is other(Click(0, (0,), None)) is None
-    assert queries_keys.points.plot(scene).clicked(Click(0, (0,), 10**6)) is None
+    name, line = queries_keys.spot_text(scene.tokens, token), int(scene.tokens.line[token])
+    meant = one.clicked(Click(0, (0,), token))
+    assert meant == clicked_on(name) == {"spot": name, "lit_piece": "", "line": line - 1}
+    assert spot_of(name)[0] == line
+    assert all_heads.clicked(Click(0, (0,), [1, token])) == {"head": 1, **meant}
+    for plot, wrong in ((all_heads, [7, token]), (all_heads, None), (one, 10**6)):
+        assert plot.clicked(Click(0, (0,), wrong)) is None
 
 
 def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
@@ -138,16 +134,13 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
 
 
 def test_r_is_said_with_what_it_means_and_pieces_are_told_apart_by_what_they_are(runs):
-    for correlation, means in (
-        (-0.9, "a large score goes with"), (-0.6, "often goes with"), (-0.5, "says little"), (None, "")
-    ):  # fmt: skip
-        said = queries_keys.scaling(replace(layer(runs).own, correlation=correlation))
+    own = layer(runs).own
+    for r, means in ((-0.9, "a large score goes with"), (-0.6, "often goes with"), (-0.5, "says little")):
+        said = queries_keys.scaling(replace(own, correlation=r))
+        assert f"r = −{-r:.2f}, so distance accounts for r² = {r**2:.0%}" in said
         assert means in said
-        assert (
-            correlation is None
-            or f"r = −{-correlation:.2f}, so distance accounts for r² = {correlation**2:.0%}" in said
-        )
-        assert ("In this head" in said) == bool(means)
+        assert "In this head" in said
+    assert "In this head" not in queries_keys.scaling(replace(own, correlation=None))
     groups = {"</s>": "special", "▁“": "punctuation", "▁": "other", "▁the": "other", "。": "punctuation", "a.": "other"}
     assert {one: group_of(one, frozenset({"</s>"})) for one in groups} == groups
     assert bare("▁The") == "the"

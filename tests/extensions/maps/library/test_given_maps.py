@@ -44,8 +44,6 @@ def test_any_kinds_will_do_but_one_there_must_be():
         assert maps.kinds == (kind,)
         with pytest.raises(QueryError, match=f"only these kinds: {kind}"):
             maps.maps(next(other for other in checked.KINDS if other != kind))
-    with pytest.raises(MapsError, match="one or more of encoder, decoder, cross"):
-        given_maps(source=SOURCE)
     one = all_three().of("encoder")
     with pytest.raises(MapsError, match="found encoder, encoder; give one or more of"):
         GivenMaps((one, one))
@@ -83,24 +81,21 @@ def test_a_decoder_without_weight_on_what_comes_later_is_causal_and_other_cells_
     assert apart.mask("decoder").all()
 
 
-def test_a_mask_is_kept_and_has_to_fit_the_weights():
-    allowed = np.tril(np.ones((5, 5), bool))
-    maps = given_maps(encoder=weights(1, 1, 5, 5, causal=True), source=SOURCE, allowed={"encoder": allowed})
+def test_a_mask_is_kept_and_has_to_fit_the_weights_and_rows_of_another_sum_have_to_be_announced():
+    allowed, causal = np.tril(np.ones((5, 5), bool)), weights(1, 1, 5, 5, causal=True)
+    maps = given_maps(encoder=causal, source=SOURCE, allowed={"encoder": allowed})
     assert (maps.mask("encoder") == allowed).all()
-    with pytest.raises(MapsError, match="is your mask inverted"):
-        given_maps(encoder=weights(1, 1, 5, 5, causal=True), source=SOURCE, allowed={"encoder": ~allowed})
-    for wrong in (allowed.astype(float), allowed[:4]):
-        with pytest.raises(MapsError, match=r"expected bool of shape \(5, 5\)"):
-            given_maps(encoder=weights(1, 1, 5, 5), source=SOURCE, allowed={"encoder": wrong})
-
-
-def test_rows_that_do_not_sum_to_one_have_to_be_announced():
     half = weights(2, 3, 5, 5)
     half[1, 2, 3] /= 2
-    with pytest.raises(MapsError, match=r"layer 2, head 3, row 4 sum to 0\.5.*sums_to_one=False"):
-        given_maps(encoder=half, source=SOURCE)
-    maps = given_maps(encoder=half, source=SOURCE, sums_to_one=False)
-    assert not maps.of("encoder").sums_to_one
+    for encoder, mask, said in (
+        (causal, ~allowed, "is your mask inverted"),
+        (causal, allowed.astype(float), r"expected bool of shape \(5, 5\)"),
+        (causal, allowed[:4], r"expected bool of shape \(5, 5\)"),
+        (half, allowed | True, r"layer 2, head 3, row 4 sum to 0\.5.*sums_to_one=False"),
+    ):
+        with pytest.raises(MapsError, match=said):
+            given_maps(encoder=encoder, source=SOURCE, allowed={"encoder": mask})
+    assert not given_maps(encoder=half, source=SOURCE, sums_to_one=False).of("encoder").sums_to_one
 
 
 @pytest.mark.parametrize(
@@ -119,6 +114,7 @@ def test_rows_that_do_not_sum_to_one_have_to_be_announced():
         ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "e" * 201]}, "201 characters; the limit is 200"),
         ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "\ud800"]}, "half of a surrogate pair"),
         ({"cross": weights(1, 1, 4, 5)}, r"cross: there are no labels; give the tokens as target=\[…\]"),
+        ({}, "one or more of encoder, decoder, cross"),
         ({"encoder": weights(1, 1, 5, 5), "sentence": "a" * 4001}, "sentence: the text has 4,001 characters"),
         ({"encoder": weights(1, 1, 5, 5), "special": ["a"] * 257}, "special: found 257 labels"),
     ],
@@ -146,11 +142,7 @@ def test_what_is_no_weight_is_named_with_its_place_and_too_many_are_refused(valu
 
 
 def test_the_content_hash_tells_maps_apart():
-    maps = all_three()
-    assert maps.content_hash == all_three().content_hash
-    others = [
-        all_three(checkpoint="other"),
-        all_three(source=[*"abcde"]),
-        all_three(encoder=weights(3, 4, 5, 5, seed=9)),
-    ]
-    assert len({one.content_hash for one in (maps, *others)}) == 4
+    changes = {"checkpoint": "other", "source": [*"abcde"], "encoder": weights(3, 4, 5, 5, seed=9)}
+    others = [all_three(**{name: value}).content_hash for name, value in changes.items()]
+    assert len({all_three().content_hash, *others}) == 4
+    assert all_three().content_hash == all_three().content_hash

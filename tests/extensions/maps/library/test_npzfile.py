@@ -1,7 +1,8 @@
-"""A file of maps gives the same maps again, or one sentence; it may not run code nor fill the memory."""
+"""A file of maps gives the same maps again, or one sentence; it is listed, runs no code and leads nowhere else."""
 
 import contextlib
 import io
+import os
 import struct
 import tracemalloc
 import zipfile
@@ -14,7 +15,11 @@ from hypothesis import strategies as st
 from glassformer.extensions.maps.library import npzfile
 from glassformer.extensions.maps.library.npzfile import check_maps, read_maps
 from tests.extensions.maps.library.made_up import SOURCE, all_three, weights
+from tests.transformer.checkpoint.test_listing import posix
+from tests.transformer.checkpoint.test_listing import root as root
 from transformer import load_maps, save_maps
+from transformer.checkpoint import listing
+from transformer.checkpoint.listing import listing as list_checkpoints
 from transformer.errors import CheckpointError, GlassformerError, MapsError
 
 ARRAYS = {"encoder_weights": weights(2, 2, 5, 5), "encoder_queries": SOURCE, "encoder_keys": SOURCE}
@@ -52,7 +57,7 @@ def npy(shape, dtype="<f4", content=b"", *, version=1):
     return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H", len(header)) + header + content
 
 
-def test_a_file_holds_the_same_maps_again(tmp_path):
+def test_a_file_holds_the_same_maps_again_and_whether_rows_sum_to_one(tmp_path):
     maps = all_three()
     save_maps(maps, tmp_path / "tiny.npz")
     again = load_maps(tmp_path / "tiny.npz")
@@ -64,11 +69,9 @@ def test_a_file_holds_the_same_maps_again(tmp_path):
     with pytest.raises(CheckpointError, match="is missing"):
         load_maps(tmp_path / "none.npz")
 
-
-def test_rows_of_another_sum_are_said_so_in_the_file_too(tmp_path):
-    maps = all_three(encoder=weights(1, 1, 5, 5) / 2, sums_to_one=False)
-    save_maps(maps, tmp_path / "half.npz")
-    assert not load_maps(tmp_path / "half.npz").of("encoder").sums_to_one
+    half = all_three(encoder=weights(1, 1, 5, 5) / 2, sums_to_one=False)
+    save_maps(half, tmp_path / "tiny.npz")
+    assert not load_maps(tmp_path / "tiny.npz").of("encoder").sums_to_one
     with pytest.raises(MapsError, match=r"^a\.npz: encoder: the weights of layer 1, head 1, row 1 sum to 0\.5"):
         read(npz(ARRAYS | {"encoder_weights": ARRAYS["encoder_weights"] / 2}))
 
@@ -80,7 +83,6 @@ def test_rows_of_another_sum_are_said_so_in_the_file_too(tmp_path):
         ({"encoder_weights": np.zeros((2, 2, 5, 5), int)}, "'int64'"),
         ({"encoder_weights": np.full((2, 2, 5, 5), np.nan)}, "is nan, not a number from 0 to 1"),
         ({"encoder_weights": np.full((2, 2, 5, 5), np.pi, dtype=object)}, "'object'"),
-        ({"encoder_weights": np.zeros((0, 2, 5, 5))}, r"\(0, 2, 5, 5\); expected 1 to 200 layers, 1 to"),
         ({"encoder_weights": np.zeros(3, [("a", "f4")])}, "an array of floats"),
         ({"encoder_queries": np.array([*"abcd", "e" * 201])}, "'<U201'"),
         ({"encoder_queries": np.array([b"a"] * 5)}, "a list of labels, stored as strings, not as pickled objects"),
@@ -96,11 +98,21 @@ def test_arrays_that_are_none_of_maps_are_refused_by_name(changes, said):
         read(npz(ARRAYS | changes))
 
 
-@pytest.mark.parametrize("shape", ["(200, 256, 4096, 4096)", "(1, 1, 99999999999, 1)", "(-1, 1, 1, 1)", "(2, 2, 5, 6)"])
-def test_a_header_that_claims_more_than_there_is_is_refused_before_anything_is_read(shape):
+@pytest.mark.parametrize(
+    ("shape", "content", "said"),
+    [
+        *((shape, bytes(400), "encoder_weights: has") for shape in (
+            "(200, 256, 4096, 4096)", "(1, 1, 99999999999, 1)", "(-1, 1, 1, 1)", "(2, 2, 5, 6)")),
+        ("(1, 1, 5, 5)", bytes(50_000_000), r"the shape \(1, 1, 5, 5\) requires"),  # a small file that unpacks to much
+    ],
+)  # fmt: skip
+def test_a_header_that_claims_more_or_less_than_there_is_is_refused_before_anything_is_read(shape, content, said):
     members = {f"{name}.npy": npy("(5,)", "<U1", b"\0" * 20) for name in ("encoder_queries", "encoder_keys")}
-    with pytest.raises(MapsError, match="encoder_weights: has"):
-        look(packed({"encoder_weights.npy": npy(shape, content=bytes(400))} | members))
+    with pytest.raises(MapsError, match=said):
+        look(packed({"encoder_weights.npy": npy(shape, content=content)} | members))
+
+
+ONE = {"encoder_weights.npy": npy("(1, 1, 1, 1)")}
 
 
 @pytest.mark.parametrize(
@@ -111,9 +123,9 @@ def test_a_header_that_claims_more_than_there_is_is_refused_before_anything_is_r
         packed({"encoder_weights.npy": b""}),
         packed({"../encoder_weights.npy": npy("(1, 1, 1, 1)")}),
         packed({f"{n}.npy": b"" for n in range(40)}),
-        packed({"encoder_weights.npy": npy("(1, 1, 1, 1)")}, how=zipfile.ZIP_LZMA),
+        packed(ONE, how=zipfile.ZIP_LZMA),
         packed({}),
-        packed({"encoder_weights.npy": npy("(1, 1, 1, 1)")}, comment=b"more"),
+        packed(ONE, comment=b"more"),
         b"",
         b"PK",
         npz(ARRAYS)[:-30],
@@ -123,12 +135,6 @@ def test_a_header_that_claims_more_than_there_is_is_refused_before_anything_is_r
 def test_what_is_no_file_of_maps_is_said_in_a_sentence(content):
     with pytest.raises(MapsError, match=r"^a\.npz: "):
         read(content)
-
-
-def test_a_small_file_that_unpacks_to_much_is_refused():
-    bomb = packed({"encoder_weights.npy": npy("(1, 1, 5, 5)", content=bytes(50_000_000))})
-    with pytest.raises(MapsError, match=r"the shape \(1, 1, 5, 5\) requires"):
-        look(bomb)
 
 
 def test_a_large_list_of_members_is_not_read():
@@ -175,3 +181,43 @@ def test_a_small_file_takes_no_more_memory_than_is_said():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000_000
+
+
+def test_files_of_maps_are_listed_with_the_folders_of_their_root(root, tmp_path):
+    save_maps(all_three(), root / "tiny.npz")
+    save_maps(all_three(checkpoint="", sentence=""), root / "plain.npz")
+    (root / "cut.npz").write_bytes((root / "tiny.npz").read_bytes()[:-9])
+    (root / ".hidden.npz").write_bytes(b"")
+    (tmp_path / "b").mkdir()
+    save_maps(all_three(), tmp_path / "b" / "tiny.npz")
+    entries = list_checkpoints([root, tmp_path / "b"])
+    assert [(e.name, e.holds, e.title) for e in entries] == [
+        ("shared", "model", "Tiny"),
+        ("tiny", "model", "Tiny"),
+        ("cut.npz", "maps", "cut.npz"),
+        ("plain.npz", "maps", "plain.npz"),
+        ("tiny.npz", "maps", "tiny-mt: the cats"),
+        ("tiny.npz (2)", "maps", "tiny-mt: the cats"),
+    ]
+    assert [e.name for e in entries if e.error] == ["cut.npz"]
+    assert "cut.npz: is not an .npz file" in next(e.error for e in entries if e.error)
+
+
+@posix
+def test_a_file_of_maps_that_is_a_link_out_of_the_root_or_a_pipe_is_not_opened(root, tmp_path):
+    save_maps(all_three(), tmp_path / "elsewhere.npz")
+    (root / "linked.npz").symlink_to(tmp_path / "elsewhere.npz")
+    (root / "gone.npz").symlink_to(root / "nothing")
+    os.mkfifo(root / "pipe.npz")
+    errors = {entry.name: entry.error for entry in list_checkpoints([root]) if entry.holds == "maps"}
+    assert "points outside the folder" in errors["linked.npz"]
+    assert "is missing" in errors["gone.npz"]
+    assert "not a regular file" in errors["pipe.npz"]
+
+
+def test_maps_that_changed_are_looked_at_again(root):
+    save_maps(all_three(), root / "tiny.npz")
+    seen = listing.ListingCache()
+    list_checkpoints([root], seen=seen)
+    save_maps(all_three(sentence="another"), root / "tiny.npz")
+    assert list_checkpoints([root], seen=seen)[-1].title == "tiny-mt: another"

@@ -18,13 +18,12 @@ from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, wei
 from tests.extensions.scripts import TRAINING
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, ROOT, STEP, check
 from tests.pages.reading import address, figure, numbers, sentences
-from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pages.test_pseudo_language import PARTS, complaints, data_of_models, explained_by, spoken_whole
 from tests.pseudo_language import words_of
 from transformer import given_maps, load_maps, save_maps
 
-OTHERS = [ROOT / "pages" / "explore" / f"{name}.py" for name in ("step", "positions", "masks", "inside", "forcing")] + [
-    TRAINING
-]
+EXPLORE = ("step", "positions", "masks", "inside", "forcing")
+OTHERS = [*(ROOT / "pages" / "explore" / f"{name}.py" for name in EXPLORE), TRAINING]
 
 
 @pytest.fixture
@@ -51,10 +50,8 @@ def the_map(test):
 
 def rows_of(test):
     """The labels of the map's rows, without their numbers and marks."""
-    return [
-        re.sub("<.*?>", "", row).split(": ", 1)[1]
-        for row in figure(test, "head_map")["layout"]["meta"]["cells"]["rows"]
-    ]
+    rows = figure(test, "head_map")["layout"]["meta"]["cells"]["rows"]
+    return [re.sub("<.*?>", "", row).split(": ", 1)[1] for row in rows]
 
 
 def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
@@ -138,25 +135,25 @@ def test_the_example_makes_a_file_that_opens_and_stands_in_the_readme(tmp_path, 
     assert f"```py\n{EXAMPLE}\n```" in (ROOT / "docs" / "opening.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("page", "part"),
-    [
-        *((ATTENTION, part) for part in ("overview", "walk")),
-        *(pytest.param(ATTENTION, part, marks=pytest.mark.deep) for part in ("head", "flow", "table")),
-        (STEP, ""),
-        (CHECKPOINTS, ""),
-    ],
-)
+PLACES = [(ATTENTION, "overview"), (ATTENTION, "walk"), (STEP, ""), (CHECKPOINTS, "")]
+DEEP = [pytest.param(ATTENTION, part, marks=pytest.mark.deep) for part in ("head", "flow", "table")]
+
+
+@pytest.mark.parametrize(("page", "part"), [*PLACES, *DEEP])
 def test_every_sentence_is_said_in_the_readers_language(open_page, folder, page, part):
     (folder / "broken.npz").unlink()
     asked = {"kind": "encoder", "layer": 1, "query": 2, "key": 2} | ({} if part == "flow" else {"head": 2})
     test = open_page(page, model="tiny.npz", lang="qps", panel=part or "overview", **asked)
-    labels = words_of(
-        *SOURCE, *TARGET, *folder.glob("*"), "tiny-mt", "the cats", EXAMPLE, *ARRAYS, *SUFFIXES, *FAMILIES
-    )
-    labels |= words_of(*(family.name for family in FAMILIES.values()))
+    families = (family.name for family in FAMILIES.values())
+    labels = words_of(*SOURCE, *TARGET, *folder.glob("*"), "tiny-mt", "the cats", EXAMPLE, *SUFFIXES, *FAMILIES)
+    labels |= words_of(*families, *ARRAYS)
     texts = (EXAMPLE, *ARRAYS, all_three().content_hash[:12], "[CLS] [SEP] <s>")
     assert not complaints(test, labels | data_of_models(), texts)
+
+
+def test_what_may_lie_beside_checkpoints_is_spoken_whole(open_page, monkeypatch):
+    explained_by(monkeypatch, "maps")
+    spoken_whole(open_page, PARTS["checkpoints"], {"dev", "tsv", *words_of(*ARRAYS)})
 
 
 def test_what_a_file_says_is_shown_letter_by_letter_and_short_in_lists(maps, open_page, folder):

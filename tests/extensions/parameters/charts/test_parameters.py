@@ -20,9 +20,7 @@ def spread(counts=(1, 0, 40), edges=EDGES, **options):
 def test_each_interval_has_its_bar_and_says_where_it_lies():
     figure = spread()
     (bars,) = figure.data
-    assert list(bars.x) == [-1.5, -0.5, 0.5]
-    assert list(bars.width) == [1, 1, 1]
-    assert list(bars.y) == [1, 0, 40]
+    assert [list(values) for values in (bars.x, bars.width, bars.y)] == [[-1.5, -0.5, 0.5], [1, 1, 1], [1, 0, 40]]
     assert bars.hovertext[0] == "from −2 to −1"
     assert figure.layout.meta["table"]["rows"] == [[-2.0, -1.0, 1], [-1.0, 0.0, 0], [0.0, 1.0, 40]]
     assert figure.layout.shapes[0].x0 == 0  # numbers lie on both sides

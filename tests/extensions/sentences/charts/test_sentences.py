@@ -10,24 +10,16 @@ X, Y = np.array([-1.0, -0.5, -2.0]), np.array([30.0, 100.0, 5.0])
 
 
 def points(**changes):
-    given = {
-        "numbers": [3, 5, 9],
-        "cut": [False, False, True],
-        "chosen": 9,
-        "x_name": "How <sure>",
-        "y_name": "chrF",
-        "title": "chrF against $x$",
-    }
+    given = {"numbers": [3, 5, 9], "cut": [False, False, True], "chosen": 9}
+    given |= {"x_name": "How <sure>", "y_name": "chrF", "title": "chrF against $x$"}
     return charts.line_points(X, Y, ["<b>ba", "lo", "mi" * 60], **(given | changes))
 
 
 def test_a_point_is_a_line():
     figure = points()
     ended, cut, ring = figure.data
-    assert list(ended.x) == [-1.0, -0.5]
-    assert list(ended.y) == [30.0, 100.0]
-    assert list(ended.customdata) == [3, 5]
-    assert list(cut.customdata) == [9]
+    assert (list(ended.x), list(ended.y)) == ([-1.0, -0.5], [30.0, 100.0])
+    assert (list(ended.customdata), list(cut.customdata)) == ([3, 5], [9])
     assert (list(ring.x), list(ring.y)) == ([-2.0], [5.0])
     assert literal("<b>ba") in ended.hovertext[0]
     assert len(cut.hovertext[0]) < 100

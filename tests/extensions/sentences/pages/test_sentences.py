@@ -21,13 +21,12 @@ from tests.pseudo_language import words_of
 
 said = partial(told, kinds=("markdown", "caption", "info", "error"))
 
-PAGE = SENTENCES
 TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 30
 
 
 @pytest.fixture
 def open_model(open_page):
-    return lambda name="reverse", **parameters: open_page(PAGE, model=name, **parameters)
+    return partial(open_page, SENTENCES, model="reverse")
 
 
 def job_of(test):
@@ -53,7 +52,7 @@ def rows(test):
     return test.dataframe[0].value
 
 
-def test_each_line_is_a_row_and_charts_show_its_numbers(open_model):
+def test_each_line_is_a_row_that_is_chosen_and_ordered_and_charts_show_its_numbers(open_model):
     """That they are those of its run is in `test_line_runs`."""
     test = run(open_model())
     found = rows(test)
@@ -68,10 +67,6 @@ def test_each_line_is_a_row_and_charts_show_its_numbers(open_model):
     assert numbers(drawn["y"]) == pytest.approx(with_reference["chrf"].to_numpy(), abs=1e-3)
     assert drawn["customdata"] == [1, 2, 6]
     assert numbers(figure(test, SPREAD)["data"][0]["y"]).sum() == 3
-
-
-def test_lines_are_chosen_and_ordered_and_the_address_says_so(open_model):
-    test = run(open_model())
     test.selectbox(key="line_order").set_value("chrf")
     assert list(rows(check(test.run()))["open"][:3]) == ["6", "1", "2"]
     test.text_input(key="holding").set_value("GLASS")
@@ -116,13 +111,10 @@ def test_results_are_spoken_whole(open_model):
     assert complaints(test, data | data_of_models(), set(told_by_models())) == []
 
 
-def test_what_cannot_be_taken_is_one_sentence(open_model):
+def test_what_cannot_be_taken_is_one_sentence_and_a_file_goes_before_what_is_typed(open_model, monkeypatch):
     test = run(open_model(), " \n\t\n")
     assert "What was typed: has no sentences. Write one per line." in sentences(test)
     assert job_of(test) is None
-
-
-def test_a_file_goes_before_what_is_typed(open_model, monkeypatch):
     test = open_model()
     test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"\xef\xbb\xbfnm\tmn\r\n", "text/plain")
     assert list(rows(run(test))["source"]) == ["nm"]

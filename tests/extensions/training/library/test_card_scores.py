@@ -20,28 +20,28 @@ CARD = {
 }
 
 
-def folder_with(spoil, card):
-    return spoil("card.json", json.dumps(card, ensure_ascii=False).encode())
+@pytest.fixture
+def made(spoil):
+    """A function that makes a checkpoint folder with this card."""
+    return lambda card: spoil("card.json", json.dumps(card, ensure_ascii=False).encode())
 
 
 def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_the_rest_of_the_card_stays_as_it_is_and_the_same_again_replaces(spoil):
-    folder = folder_with(spoil, CARD)
-    path = folder / "card.json"
+def test_the_rest_of_the_card_stays_as_it_is_and_the_same_again_replaces(made):
+    folder = made(CARD)
+    path, before = folder / "card.json", files(folder)
     os.chmod(path, 0o640)
-    others = {name: content for name, content in files(folder).items() if name != "card.json"}
     checkpoint = load(folder)
     record_scores(checkpoint, [GREEDY, BEAM])
     once = path.read_bytes()
-    card = json.loads(once)
-    assert list(card) == list(CARD)
-    assert card == CARD | {"scores": [GREEDY, BEAM]}
+    assert list(json.loads(once)) == list(CARD)
+    assert json.loads(once) == CARD | {"scores": [GREEDY, BEAM]}
     assert "小" in once.decode()
     record_scores(checkpoint, [BEAM, GREEDY])
-    assert files(folder) == others | {"card.json": once}
+    assert files(folder) == before | {"card.json": once}
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     record_scores(checkpoint, [GREEDY | {"bleu": 13.0}])
     assert [score.get("bleu") for score in load(folder).card.scores] == [13.0, None]
@@ -50,21 +50,12 @@ def test_the_rest_of_the_card_stays_as_it_is_and_the_same_again_replaces(spoil):
     assert json.loads(path.read_text()) == {"scores": [GREEDY]}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"sha256": "bb"},
-        {"decoding": "greedy"},
-        {"beam_size": 6},
-        {"length_penalty": 1.0},
-        {"max_pairs": 4},
-        {"measure": "alignment error rate"},
-        {"source": {"text": "joined"}},
-    ],
-)
-def test_other_files_and_settings_stand_beside_and_odd_entries_stay(other):
-    renamed = BEAM | {"file": "copy.tsv"}
-    assert merged(["odd", BEAM, 3, BEAM], [BEAM | other, renamed]) == ["odd", renamed, 3, BEAM | other]
+def test_other_files_and_settings_stand_beside_and_odd_entries_stay():
+    others = {"sha256": "bb", "decoding": "greedy", "beam_size": 6, "length_penalty": 1.0, "max_pairs": 4}
+    others |= {"measure": "alignment error rate", "source": {"text": "joined"}}
+    for name, value in others.items():
+        other, renamed = BEAM | {name: value}, BEAM | {"file": "copy.tsv"}
+        assert merged(["odd", BEAM, 3, BEAM], [other, renamed]) == ["odd", renamed, 3, other]
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"scores": {}}', b'{"a": 1, "a": 2}', b"\xff"])
@@ -75,17 +66,15 @@ def test_a_card_that_cannot_be_added_to_is_left_alone(spoil, content):
     assert (folder / "card.json").read_bytes() == content
 
 
-def test_a_card_does_not_grow_beyond_what_can_be_read(spoil):
-    folder = folder_with(spoil, {"scores": [{"sha256": str(i)} for i in range(100)]})
+def test_a_card_that_would_be_too_large_a_failure_or_another_folder_meanwhile_leave_the_old_card(
+    made, spoil, monkeypatch
+):
     with pytest.raises(DataError, match="would contain 101 scores; the limit is 100"):
-        record_scores(load(folder), [GREEDY])
-    with pytest.raises(DataError, match="bytes long; the limit is 200,000"):
-        record_scores(load(folder_with(spoil, {})), [GREEDY | {"signature": "x" * 1_000_000}])
-
-
-def test_a_failure_or_a_folder_that_was_replaced_meanwhile_leaves_the_old_card(spoil, monkeypatch):
-    folder = folder_with(spoil, CARD)
+        record_scores(load(made({"scores": [{"sha256": str(i)} for i in range(100)]})), [GREEDY])
+    folder = made(CARD)
     checkpoint, before = load(folder), files(folder)
+    with pytest.raises(DataError, match="bytes long; the limit is 200,000"):
+        record_scores(checkpoint, [GREEDY | {"signature": "x" * 1_000_000}])
 
     def fail(*_):
         raise OSError(28, "No space left on device")

@@ -1,9 +1,8 @@
 """A training that stops anywhere, or when its time is up, goes on as if it had not; means and snapshots are kept."""
 
-import dataclasses
 import itertools
 import json
-import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,8 +12,13 @@ from glassformer.extensions.training.library.checkpointing import check_snapshot
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.state import folder_beside
-from tests.conftest import SOURCES, TARGETS
-from tests.extensions.training.library.training_jobs import SETTINGS, make_job, stored, with_settings
+from tests.extensions.training.library.training_jobs import (
+    SETTINGS,
+    job_on_sentences,
+    stored,
+    train_and_stop,
+    with_settings,
+)
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
@@ -28,40 +32,42 @@ def job(job):
     return with_settings(job, batch_tokens=800)
 
 
-def stopped(job, monkeypatch, *, step):
-    """Train until the state of a step was stored, then stop as Ctrl-C does."""
-    write_state = checkpointing.write_state
-
-    def write(out, state):
-        write_state(out, state)
-        if state["place"]["step"] == step:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpointing, "write_state", write)
-        with pytest.raises(KeyboardInterrupt):
-            train(job)
+def named(job, name):
+    return replace(job, out=job.out.with_name(name))
 
 
-def timeless(rows):
-    return [dataclasses.replace(row, seconds=0.0) for row in rows]
+def resumed(job, **settings):
+    return replace(with_settings(job, **settings), resume=True)
 
 
-def test_a_state_of_any_step_is_gone_on_from_as_if_nothing_had_happened(job, monkeypatch):
-    job = with_settings(job, save_minutes=0.0, average=2)
-    whole = dataclasses.replace(job, out=job.out.with_name("whole"))
+def test_a_training_that_stops_at_any_step_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    """With dropout and sampled splits, whose draws follow from the step; by Ctrl-C, or because its time is up."""
+    job = job_on_sentences(tmp_path, times=8, sampling=0.2, batch_tokens=400, save_minutes=0.0, average=2)
+    job = replace(job, pieces="unigram")
+    whole = named(job, "whole")
     rows = train(whole)
-    expected, content_hash = stored(whole.out)["model"], load(whole.out).content_hash
-    for step in (1, 7, 10):  # within an epoch, at its end, and within the second
-        one = dataclasses.replace(job, out=job.out.with_name(f"stopped{step}"))
-        stopped(one, monkeypatch, step=step)
+    expected, an_epoch, last = stored(whole.out), rows[0].step, rows[-1].step
+    for step in (1, an_epoch, an_epoch + 2):  # within an epoch, at its end, and within the second
+        one = named(job, f"stopped{step}")
+        train_and_stop(one, monkeypatch, step=step)
         if step == 1:
             check_untrained(one)
-        resumed = train(dataclasses.replace(one, resume=True))
-        assert timeless(resumed) == timeless(rows)
-        found = stored(one.out)["model"]
-        assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-        assert load(one.out).content_hash == content_hash
+        same(train(resumed(one)), one, rows, expected)
+        assert load(one.out).content_hash == load(whole.out).content_hash
+    one = named(job, "up")
+    assert clocked(with_settings(one, max_minutes=1.0), monkeypatch, up_after=last // 2)[0] == last // 2
+    more, found = clocked(resumed(one), monkeypatch)
+    assert more == last - last // 2
+    same(found, one, rows, expected)
+
+
+def same(found, job, rows, expected):
+    """Whether these are the rows and the state of another training, but for the time it took."""
+    state = stored(job.out)
+    assert [replace(row, seconds=0.0) for row in found] == [replace(row, seconds=0.0) for row in rows]
+    assert state["place"] | {"seconds": 0.0} == expected["place"] | {"seconds": 0.0}
+    for part in ("model", "optimizer"):
+        torch.testing.assert_close(state[part], expected[part], rtol=0, atol=0)
 
 
 def check_untrained(job):
@@ -72,35 +78,12 @@ def check_untrained(job):
     assert untrained.card.scores == ()
     assert not (job.out / "training.csv").exists()
     torch.manual_seed(job.settings.seed)
-    for name, tensor in type(untrained.model)(untrained.config).state_dict().items():
-        assert torch.allclose(untrained.model.state_dict()[name], tensor, atol=1e-3), name
-
-
-def test_parts_of_a_batch_make_the_step_of_the_whole(job, monkeypatch):
-    seen = []
-    learn = Trainer.learn
-
-    def looked_at(self, parts, weights, rate):
-        seen.append(([batch.src.size(0) for batch in parts], weights))
-        return learn(self, parts, weights, rate)
-
-    monkeypatch.setattr(Trainer, "learn", looked_at)
-    job = dataclasses.replace(job, config=dataclasses.replace(job.config, dropout=0.0))
-    train(dataclasses.replace(with_settings(job, epochs=1), out=job.out.with_name("whole")))
-    whole = stored(job.out.with_name("whole"))["place"]["recent"]
-    sizes = [rows[0] for rows, _ in seen]
-    seen.clear()
-    train(with_settings(job, epochs=1, accumulate=3))
-    assert stored(job.out)["place"]["recent"] == pytest.approx(whole, abs=1e-5)
-    for (rows, weights), size in zip(seen, sizes, strict=True):
-        assert len(rows) == len(weights) == 3
-        assert sum(weights) == pytest.approx(1.0)
-        assert max(rows) == -(-size // 3)
+    begun = type(untrained.model)(untrained.config).state_dict()
+    torch.testing.assert_close(dict(untrained.model.state_dict()), dict(begun), rtol=0, atol=1e-3)
 
 
 def test_what_is_stored_is_the_mean_of_the_last_ends_of_epochs(job, monkeypatch):
-    ends = []
-    end_epoch = Trainer.end_epoch
+    ends, end_epoch = [], Trainer.end_epoch
 
     def seen(self, measure):
         ends.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
@@ -122,30 +105,26 @@ def test_a_training_that_gets_no_better_ends(job, monkeypatch):
     job = with_settings(job, epochs=6, causal_mask=False, patience=2)
     assert [row.dev_loss for row in train(job)] == [3.0, 1.0, 2.0, 1.5]
     assert load(job.out).card.training["epochs"] == 2
-    assert len(train(dataclasses.replace(with_settings(job, patience=3), resume=True))) == 6
+    assert len(train(resumed(job, patience=3))) == 6
 
 
-@pytest.mark.parametrize(("total", "count"), [(93, 5), (10, 20), (2, 2), (1, 3), (100_000, 24), (7, 200), (50, 3)])
-def test_snapshots_are_spaced_by_logarithm_from_the_first_step_to_the_last(total, count):
-    steps = planned_steps(total, count)
-    assert (steps[0], steps[-1]) == (0, total)
-    assert steps == sorted(set(steps))
-    assert len(steps) == min(count, total + 1)
-    if count == 24:
-        assert all(after / before < 2.2 for before, after in itertools.pairwise(steps[1:]))
-
-
-def test_a_longer_training_thins_out_what_stands_closest():
+def test_snapshots_are_spaced_by_logarithm_and_a_longer_training_thins_out_what_stands_closest():
+    for total, count in ((93, 5), (10, 20), (2, 2), (1, 3), (100_000, 24), (7, 200), (50, 3)):
+        steps = planned_steps(total, count)
+        assert (steps[0], steps[-1], len(steps)) == (0, total, min(count, total + 1))
+        assert steps == sorted(set(steps))
+    assert all(after / before < 2.2 for before, after in itertools.pairwise(planned_steps(100_000, 24)[1:]))
     taken, more = planned_steps(1_000, 10), planned_steps(8_000, 10)
     gone = superfluous(taken, more, 10)
     left = [step for step in taken if step not in gone]
     assert {0, 1_000} <= set(left)
     assert len(left) + sum(step > 1_000 for step in more) == 10
     assert superfluous(taken, taken, 10) == []
+    assert superfluous([0, 1, 80, 100], [0, 1, 80, 100, 1_000], 4) == [80]  # the closest by logarithm, not by steps
 
 
 def test_snapshots_are_there_with_their_moments_and_a_new_start_removes_them(job):
-    job = dataclasses.replace(job, snapshots=4)
+    job = replace(job, snapshots=4)
     (row, *_, last) = train(job)
     assert snapshots.steps(job.out) == [0, 1, 4, 14]
     files = FolderFiles(snapshots.folder_of(job.out))
@@ -157,20 +136,19 @@ def test_snapshots_are_there_with_their_moments_and_a_new_start_removes_them(job
     assert moments[-1].dev_loss == pytest.approx(last.dev_loss, abs=1e-3)
     assert moments[0].dev_loss > moments[2].dev_loss > moments[-1].dev_loss
     assert moments[1].loss > row.loss
-    train(dataclasses.replace(with_settings(job, epochs=4), resume=True))
+    train(resumed(job, epochs=4))
     assert len(snapshots.steps(job.out)) == 4
     assert snapshots.steps(job.out)[-1] == 28
-    train(dataclasses.replace(job, snapshots=0, force=True))
+    train(replace(job, snapshots=0, force=True))
     assert not snapshots.folder_of(job.out).exists()
 
 
 def test_too_many_snapshots_are_refused_with_the_number_that_fits(job, monkeypatch):
     for count in (1, 201, -1):
         with pytest.raises(DataError, match=rf"--snapshots: found {count}, expected 0 .* or a value from 2 to 200\."):
-            train(dataclasses.replace(job, snapshots=count))
+            train(replace(job, snapshots=count))
     assert not job.out.exists()
-    size = 2 * job.config.count_parameters()
-    monkeypatch.setattr(snapshots, "MOST_BYTES", 7 * size + 1)
+    monkeypatch.setattr(snapshots, "MOST_BYTES", 14 * job.config.count_parameters() + 1)
     with pytest.raises(DataError, match=r"would hold [\d,]+ bytes of parameters, .*; choose at most 7\."):
         check_snapshots(8, job.config)
     check_snapshots(7, job.config)
@@ -179,53 +157,30 @@ def test_too_many_snapshots_are_refused_with_the_number_that_fits(job, monkeypat
 def test_whoever_watches_reads_how_far_it_is_and_what_changes_the_last_bits_is_said(job, capsys):
     rows = train(job)
     said = json.loads((folder_beside(job.out) / "progress.json").read_text(encoding="ascii"))
-    assert said == {
-        "step": 14,
-        "steps": 14,
-        "epoch": 2,
-        "loss": pytest.approx(stored(job.out)["place"]["loss"] or said["loss"]),
-        "tokens_a_second": said["tokens_a_second"],
-        "seconds": pytest.approx(rows[-1].seconds, abs=0.11),
-        "left": 0.0,
-    }
-    assert said["tokens_a_second"] > 0
+    seconds = pytest.approx(rows[-1].seconds, abs=0.11)
+    loss = pytest.approx(stored(job.out)["place"]["loss"] or said["loss"])
+    assert said.pop("tokens_a_second") > 0
+    assert said == {"step": 14, "steps": 14, "epoch": 2, "loss": loss, "seconds": seconds, "left": 0.0}
     for epochs, accumulate, expected in ((3, 1, 0), (4, 2, 1)):
         capsys.readouterr()
-        longer = with_settings(job, epochs=epochs, accumulate=accumulate)
-        assert len(train(dataclasses.replace(longer, resume=True))) == epochs
-        said = capsys.readouterr().out
-        assert "going on after step" in said
-        assert said.count("will not be equal to the last bit") == expected
-
-
-@pytest.mark.parametrize("kind", ["tensorboard", "trackio"])
-def test_a_program_that_draws_scalars_and_is_not_installed(job, monkeypatch, kind):
-    monkeypatch.setitem(sys.modules, kind, None)
-    with pytest.raises(DataError, match=rf"^--log {kind}: {kind} is not installed; pip install {kind} brings it\.$"):
-        train(dataclasses.replace(job, log=kind))
-    assert not job.out.exists()
+        assert len(train(resumed(job, epochs=epochs, accumulate=accumulate))) == epochs
+        printed = capsys.readouterr().out
+        assert "going on after step" in printed
+        assert printed.count("will not be equal to the last bit") == expected
 
 
 # ---------------------------------------------------------------- the time as a limit
 
 
 def clocked(job, monkeypatch, *, up_after=None, a_step=0.0):
-    """Train with a clock of our own: a step takes so many seconds, and after `up_after` an hour has passed.
-
-    Gives the number of steps, and the rows.
-    """
-    done = []
-    made = Trainer.learn
-
-    def learn(self, parts, weights, rate):
-        done.append(rate)
-        return made(self, parts, weights, rate)
+    """The number of steps and the rows, by a clock of our own: of seconds a step, and an hour after some steps."""
+    done, learn = [], Trainer.learn
 
     def clock():
         return a_step * len(done) + (3_600.0 if up_after is not None and len(done) >= up_after else 0.0)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "learn", learn)
+        patch.setattr(Trainer, "learn", lambda *given: done.append(1) or learn(*given))
         patch.setattr(loop.time, "monotonic", clock)
         rows = train(job)
     return len(done), rows
@@ -235,43 +190,16 @@ def test_the_time_ends_a_training_at_a_step(job, monkeypatch):
     job = with_settings(job, epochs=50, max_minutes=0.1, batch_tokens=SETTINGS.batch_tokens)
     n, rows = clocked(job, monkeypatch, a_step=0.5)
     assert n == 12  # of 0.5 s each, where 6 s are given; an epoch has 16
-    assert [(row.epoch, row.step) for row in rows] == [(1, 12)]
-    assert rows[0].seconds == 6.0
+    assert [(row.epoch, row.step, row.seconds) for row in rows] == [(1, 12, 6.0)]
     assert rows[0].learning_rate < 0.2 * SETTINGS.peak_rate
     assert load(job.out).card.training["target_tokens"] == rows[0].tokens
-    short = dataclasses.replace(with_settings(job, max_minutes=1e-6), out=job.out.with_name("short"))
-    assert [row.step for row in train(short)] == [1]  # however short the time
-
-
-def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monkeypatch):
-    """With dropout and sampled splits, whose draws follow from the step."""
-    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(text * 8, encoding="utf-8")
-    job = make_job(tmp_path)
-    job = dataclasses.replace(job, pieces="unigram", config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
-    job = with_settings(job, sampling=0.2, batch_tokens=400)
-    whole, expected = clocked(job, monkeypatch)
-    state = stored(job.out)
-    one = dataclasses.replace(job, out=job.out.with_name("up"))
-    first, _ = clocked(with_settings(one, max_minutes=1.0), monkeypatch, up_after=whole // 2)
-    assert first == whole // 2
-    second, rows = clocked(dataclasses.replace(one, resume=True), monkeypatch)
-    assert first + second == whole
-    assert timeless(rows) == timeless(expected)
-    resumed = stored(one.out)
-    assert resumed["place"] | {"seconds": 0.0} == state["place"] | {"seconds": 0.0}
-    for name, tensor in state["model"].items():
-        assert torch.equal(resumed["model"][name], tensor), name
-    for i, moments in state["optimizer"].items():
-        for name, tensor in moments.items():
-            assert torch.equal(resumed["optimizer"][i][name], tensor), (i, name)
+    assert [row.step for row in train(with_settings(named(job, "short"), max_minutes=1e-6))] == [1]  # however short
 
 
 def test_a_training_whose_time_is_up_is_not_resumed_without_more(job, monkeypatch):
-    job = with_settings(job, max_minutes=1.0, batch_tokens=800)
+    job = with_settings(job, max_minutes=1.0)
     _, rows = clocked(job, monkeypatch, up_after=3)
-    assert clocked(dataclasses.replace(job, resume=True), monkeypatch) == (0, rows)
-    n, more = clocked(dataclasses.replace(with_settings(job, max_minutes=120.0), resume=True), monkeypatch)
+    assert clocked(resumed(job), monkeypatch) == (0, rows)
+    n, more = clocked(resumed(job, max_minutes=120.0), monkeypatch)
     assert n > 0
     assert [row.epoch for row in more] == [1, 2]

@@ -1,7 +1,6 @@
 """Several processes learn what one learns, from the same batches, and end together when one cannot go on."""
 
 import csv
-import os
 import sys
 
 import pytest
@@ -73,9 +72,9 @@ def test_what_began_in_two_processes_goes_on_in_one_or_in_shares_and_says_that_i
     assert "will not be equal to the last bit" in first.out
 
 
-def refused(job, tmp_path, *more, **limits):
+def refused(job, tmp_path, **limits):
     """What the first of two processes says; both end alike, and the second one is silent."""
-    first, second = together(options(job, "x", *more), tmp_path, **limits)
+    first, second = together(options(job, "x"), tmp_path, **limits)
     assert (first.status, second.status) == (2, 2), first.error + second.error
     assert second.error == ""
     (line,) = [line for line in first.error.split("\n") if line.startswith("error: ")]
@@ -89,4 +88,4 @@ def test_both_refuse_what_one_refuses(job, tmp_path):
         assert "another training process is writing there" in refused(job, tmp_path)
     assert not out.exists()
     assert "x: the training cannot be written (" in refused(job, tmp_path, most_bytes=10_000)
-    assert not os.path.exists(out.with_name("x.training") / "lock")
+    assert not (out.with_name("x.training") / "lock").exists()

@@ -1,26 +1,23 @@
-"""Damage to a training's state is noticed, the state before it takes over, and nothing in it is trusted."""
+"""Nothing in a training's state is trusted, nothing that it did not write is lost, and two never write to one place."""
 
 import dataclasses
 import os
 import pickle
-from dataclasses import asdict
+import shutil
+import signal
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 import torch
 
-from glassformer.extensions.training.library import state
+from glassformer.extensions.training.library import run, state
 from glassformer.extensions.training.library.run import learn_vocabulary, train
-from glassformer.extensions.training.library.state import EpochRow, TrainingPosition, better, paths, write_rows
-from tests.extensions.training.library.training_jobs import make_job, store, stored, with_settings
-from transformer.__main__ import main
+from glassformer.extensions.training.library.state import EpochRow, TrainingPosition, better, claimed, paths, write_rows
+from tests.extensions.training.library.training_jobs import make_job, store, stored, train_and_stop, with_settings
 from transformer.checkpoint.curve import load_curve
-from transformer.errors import DataError
-
-
-@pytest.fixture
-def job(job):
-    """A job of one epoch."""
-    return with_settings(job, epochs=1, batch_tokens=800)
+from transformer.checkpoint.load import load
+from transformer.errors import CheckpointError, DataError
 
 
 def resumed(job, **settings):
@@ -49,43 +46,31 @@ def trained(kept):
     return job, state
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda content: flipped(content, 0),
-        lambda content: flipped(content, 100),
-        lambda content: flipped(content, len(content) // 2),
-        lambda content: flipped(content, -1),
-        lambda content: content[:1000],
-        lambda content: content[:-1],
-        lambda _: b"",
-        lambda _: pickle.dumps([1], protocol=2),
-        lambda content: content.split(b"\n", 1)[1],  # as it was written before it had a SHA-256
-    ],
-)
-def test_damage_is_noticed(trained, damage, capsys):
+def test_damage_is_noticed(trained, capsys):
     job, _ = trained
     path, _ = paths(job.out)
-    path.write_bytes(damage(path.read_bytes()))
-    files = ["--train", str(job.train), "--dev", str(job.dev), "--out", str(job.out)]
-    assert main(["train", *files, "--resume", "--pieces=char", "--device=cpu"]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith(f"error: {path}: is damaged")
-    assert error.endswith("; leave out --resume to start over.")
-    assert "its SHA-256 does not match" in error or "or comes from another version of this program" in error
+    content = path.read_bytes()
+    damaged = [flipped(content, place) for place in (0, 100, len(content) // 2, -1)]
+    damaged += [content[:1000], content[:-1], b"", pickle.dumps([1], protocol=2)]
+    damaged += [content.split(b"\n", 1)[1]]  # as it was written before it had a SHA-256
+    for found in damaged:
+        path.write_bytes(found)
+        with pytest.raises(DataError, match=r"is damaged.*; leave out --resume to start over\.$") as caught:
+            resumed(job)
+        assert str(caught.value).startswith(f"{path}: is damaged")
+        assert caught.match("its SHA-256 does not match|or comes from another version of this program")
 
 
 def test_the_state_before_a_damaged_one_takes_over(job, caplog):
-    whole, expected = train(with_settings(job, epochs=3)), stored(job.out)
+    job = with_settings(job, epochs=3, batch_tokens=800)
+    whole, expected = train(job), stored(job.out)
     path, before = paths(job.out)
     assert before.exists()
     path.write_bytes(flipped(path.read_bytes(), 5_000))
-    rows = resumed(job, epochs=3)
+    rows = resumed(job)
     assert f"{path}: is damaged (its SHA-256 does not match); going on from the state before it." in caplog.text
     assert [row.loss for row in rows] == [row.loss for row in whole]
-    found = stored(job.out)["model"]
-    for name, tensor in expected["model"].items():
-        assert torch.equal(found[name], tensor), name
+    torch.testing.assert_close(stored(job.out)["model"], expected["model"], rtol=0, atol=0)
 
 
 def test_a_training_killed_between_the_two_renames_goes_on(trained):
@@ -164,29 +149,24 @@ def test_whatever_a_part_of_the_state_holds_ends_in_a_sentence(trained, part):
         assert message.endswith("."), message
 
 
-def test_moments_of_one_parameter_alone_may_not_be_missing(trained):
+def test_moments_of_one_parameter_alone_may_not_be_missing_nor_may_a_right_sha_be_of_something_else(trained):
     job, state = trained
     moments = state["optimizer"]
-    for changed in ({**moments, 3: {}}, {i: m for i, m in moments.items() if i != 3},
-                    {**moments, 3: moments[3] | {"exp_avg": torch.zeros(1)}}, {**moments, 3: None}):  # fmt: skip
-        store(job.out, state | {"optimizer": changed})
-        with pytest.raises(DataError, match="another version of this program"):
+    wrong = [{**moments, 3: {}}, {i: m for i, m in moments.items() if i != 3}, {**moments, 3: None}]
+    wrong += [{**moments, 3: moments[3] | {"exp_avg": torch.zeros(1)}}]
+    for found in (*(state | {"optimizer": one} for one in wrong), [1], 3, None, {}, {"rows": []}):
+        store(job.out, found)
+        with pytest.raises(
+            DataError, match=r"(is damaged, or comes|its training state is) from another version of this"
+        ):
             resumed(job, epochs=2)
-
-
-@pytest.mark.parametrize("content", [[1], 3, None, {}, {"rows": []}])
-def test_something_else_with_a_right_sha_is_refused(trained, content):
-    job, _ = trained
-    store(job.out, content)
-    with pytest.raises(DataError, match="is damaged, or comes from another version of this program"):
-        resumed(job, epochs=2)
 
 
 def test_the_curve_that_training_writes_is_read_and_its_best_epoch_is_the_one_that_is_kept(tmp_path):
     rows = [
         EpochRow(1, 10, 5.0, 4.0, 1.0, 10.0, 1e-3, 1000, 12.5, 0.01),
         EpochRow(2, 20, 3.0, 2.5, 20.0, 40.0, 5e-4, 2000, 25.0, 0.1),
-        EpochRow(3, 30, 2.0, 2.75, 20.0, 38.0, 1e-4, 3000, 37.5, 0.09),
+        EpochRow(3, 30, 2.0, 2.25, 20.0, 38.0, 1e-4, 3000, 37.5, 0.09),
     ]
     write_rows(rows, tmp_path / "training.csv")
     curve = load_curve(tmp_path)
@@ -195,3 +175,106 @@ def test_the_curve_that_training_writes_is_read_and_its_best_epoch_is_the_one_th
         assert values == tuple(getattr(row, name) for row in rows)
     assert set(curve.columns) | {"epoch"} == set(EpochRow.__dataclass_fields__)
     assert curve.best_epoch() == better(rows, leak=False).epoch == 2  # equal BLEU, higher chrF
+
+
+BESIDE = ["progress.json", "state.before.pt", "state.pt"]
+
+
+@pytest.fixture
+def job(job):
+    return with_settings(job, epochs=1, batch_tokens=800)
+
+
+def everything(folder):
+    """Every file below a folder, by path, with its bytes."""
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """A function that a job is given to: refused before its first step, and nothing below its folder changes."""
+
+    def refuse(job, match, **changes):
+        job = replace(job, **changes)
+        before = everything(job.train.parent)
+        with monkeypatch.context() as patch:
+            patch.setattr(run, "_run_epochs", lambda *_, anew: pytest.fail("a step was made"))
+            with pytest.raises((CheckpointError, DataError), match=match) as caught:
+                train(job)
+        assert "\n" not in str(caught.value)
+        assert everything(job.train.parent) == before
+
+    return refuse
+
+
+def test_a_folder_of_something_else_is_refused_even_if_forced(job, refused, checkpoint_folder, monkeypatch):
+    documents, checkpoints, here = (job.out.with_name(name) for name in ("documents", "checkpoints", "here"))
+    documents.mkdir(parents=True)
+    (documents / "thesis.txt").write_text("years of work")
+    shutil.copytree(checkpoint_folder, checkpoints / "one")
+    for folder in (documents, checkpoints, job.train.parent):
+        for force in (False, True):
+            refused(job, "neither empty nor a checkpoint", out=folder, force=force)
+    refused(job, "expected a folder, found a file", out=job.train)
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for out in (".", "..", "/"):
+        refused(job, "is the folder you are in", out=Path(out))
+
+
+def test_a_parent_that_is_a_file_or_cannot_be_written_to(job, refused):
+    refused(job, r".*: cannot be written \(", out=job.train / "x")
+    refused(job, r"/proc/x/y: cannot be written \(", out=Path("/proc/x/y"))
+    # a name for it, but none for the hidden folder beside it
+    refused(job, "cannot be written", out=job.out.with_name("x" * 250))
+    assert not job.out.parent.exists()  # what was made on the way is gone
+
+
+def test_a_checkpoint_is_replaced_only_on_demand_and_an_empty_folder_is_filled(job, refused, checkpoint_folder):
+    shutil.copytree(checkpoint_folder, job.out)
+    (job.out / "NOTES.md").write_text("my notes")
+    refused(job, "contains a checkpoint; continue its training with --resume, replace it with --force")
+    train(replace(job, force=True))
+    assert load(job.out).card.title == "Backwards"
+    assert (job.out / "NOTES.md").read_text() == "my notes"
+    empty = replace(job, out=job.out.parent / "empty" / "reverse")
+    empty.out.mkdir(parents=True)
+    train(empty)
+    assert load(empty.out).card.title == "Backwards"
+    assert sorted(os.listdir(empty.out.parent)) == ["reverse", "reverse.training"]
+    assert sorted(os.listdir(empty.out.with_name("reverse.training"))) == BESIDE
+
+
+def test_what_a_killed_save_took_away_is_put_back_and_a_folder_that_was_deleted_cannot_be_resumed(
+    job, refused, monkeypatch
+):
+    job = with_settings(job, epochs=2)
+    train_and_stop(job, monkeypatch)
+    job.out.rename(job.out.with_name(".reverse.abcdefgh.replaced"))
+    train(replace(job, resume=True))  # without --force
+    assert load(job.out).card.title == "Backwards"
+    assert sorted(os.listdir(job.out.parent)) == ["reverse", "reverse.training"]
+    shutil.rmtree(job.out)
+    longer = with_settings(job, epochs=3)
+    refused(longer, r"reverse: this folder is gone, and with it the best epoch so far", resume=True)
+    assert not job.out.exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
+def test_a_second_training_is_refused_but_the_lock_of_a_killed_one_holds_nobody_up(job, refused):
+    told, tell = os.pipe()
+    other = os.fork()
+    if not other:
+        with claimed(job.out, resume=False, force=False):
+            os.write(tell, b"held")
+            signal.pause()
+    try:
+        assert os.read(told, 4) == b"held"
+        for resume in (False, True):
+            refused(job, "another training process is writing there", resume=resume)
+    finally:
+        os.kill(other, signal.SIGKILL)
+        os.waitpid(other, 0)
+    assert job.out.with_name("reverse.training").joinpath("lock").exists()
+    train(job)
+    assert sorted(os.listdir(job.out.with_name("reverse.training"))) == BESIDE

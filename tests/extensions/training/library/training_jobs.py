@@ -14,6 +14,7 @@ from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.run import TrainingJob, train
 from glassformer.extensions.training.library.settings import TrainSettings
 from glassformer.extensions.training.library.state import START, paths
+from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
 
 SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, precision="fp32")
@@ -40,6 +41,15 @@ def make_job(folder: Path, **changes: Any) -> TrainingJob:
     return dataclasses.replace(job, **changes)
 
 
+def job_on_sentences(folder: Path, *, times: int, **settings: Any) -> TrainingJob:
+    """A job on a few sentences of the tiny checkpoints' languages, each so many times, with dropout."""
+    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
+    for name in ("train", "dev"):
+        (folder / f"{name}.tsv").write_text(text * times, encoding="utf-8")
+    job = with_settings(make_job(folder), **settings)
+    return dataclasses.replace(job, config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
+
+
 def with_settings(job: TrainingJob, **changes: Any) -> TrainingJob:
     """The same job with other settings."""
     return dataclasses.replace(job, settings=dataclasses.replace(job.settings, **changes))
@@ -60,13 +70,13 @@ def store(out: Path, state: object) -> None:
     paths(out)[0].write_bytes(first + content.getvalue())
 
 
-def train_and_stop(job: TrainingJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train one epoch, then stop as Ctrl-C does, right after the state was written."""
+def train_and_stop(job: TrainingJob, monkeypatch: pytest.MonkeyPatch, *, step: int | None = None) -> None:
+    """Train until the state of a step, or of the first epoch, is written; then stop as Ctrl-C does."""
     write_state = checkpointing.write_state
 
     def write_and_stop(out: Path, state: Any) -> None:
         write_state(out, state)
-        if state["rows"]:
+        if state["rows"] if step is None else state["place"]["step"] == step:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

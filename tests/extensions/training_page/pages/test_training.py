@@ -13,10 +13,12 @@ from glassformer.extensions.snapshots import snapshot_run_jobs
 from glassformer.extensions.training_page import training_panels, training_pictures
 from glassformer.runs import loading
 from glassformer.state import session
+from tests.extensions.parts_of_pages import PARTS, parts_of
 from tests.extensions.scripts import TRAINING
 from tests.glassformer.waiting import WAIT, until
-from tests.pages.conftest import check
+from tests.pages.conftest import CHECKPOINTS, MAIN, check
 from tests.pages.reading import figure, payload
+from tests.pages.test_pseudo_language import spoken_whole
 from tests.transformer.grown import STEPS, write_grown
 from transformer.checkpoint import snapshots
 
@@ -30,10 +32,11 @@ def of_grown(tmp_path_factory):
 
 
 @pytest.fixture
-def grown_there(of_grown, monkeypatch):
-    """The same among the app's."""
+def grown(of_grown, open_page, monkeypatch):
+    """A function that opens the sentence over its training."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
     monkeypatch.setattr(snapshot_run_jobs, "PATIENCE_SECONDS", WAIT)
+    return lambda model="grown", **asked: open_page(TRAINING, model=model, training="sentence", **asked)
 
 
 def unescaped(markdown):
@@ -50,9 +53,8 @@ def said(test):
 
 
 def html_of(test):
-    return next(
-        one.proto.body for one in test.get("html") if "gf-grown" in one.proto.body and "<tbody>" in one.proto.body
-    )
+    bodies = [one.proto.body for one in test.get("html")]
+    return next(body for body in bodies if "gf-grown" in body and "<tbody>" in body)
 
 
 CURVE = """epoch,step,loss,dev_loss,dev_bleu,dev_chrf,learning_rate,tokens,seconds
@@ -84,26 +86,43 @@ def test_a_training_whose_card_names_no_epoch_is_drawn_with_the_best_one_and_odd
     assert [one.key for one in test.text_input] == [session.SOURCE]  # the page goes on
 
 
-def test_snapshots_are_drawn_where_there_is_no_curve_and_a_damaged_one_is_left_out(open_page, tmp_path, monkeypatch):
+def test_snapshots_are_drawn_where_there_is_no_curve_and_a_damaged_one_is_left_out_or_says_so_in_its_row(
+    open_page, tmp_path, monkeypatch
+):
     folder = write_grown(tmp_path) / "grown"
     (folder / "training.csv").unlink()
-    (snapshots.folder_of(folder) / f"219{snapshots.FILE}").write_bytes(b"garbage")
+    garbage, cut = (snapshots.folder_of(folder) / f"{step}{snapshots.FILE}" for step in (219, 10))
+    garbage.write_bytes(b"garbage")
+    cut.write_bytes(cut.read_bytes()[:-200])
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(TRAINING, model="grown")
     assert charts_of(test) == CHARTS[:2]
     (line,) = figure(test, CHARTS[0])["data"]
     assert line["customdata"] == [0, 10, 1200, 2208]
     assert any("is not a snapshot of step 219" in one for one in said(test))
+    test = open_page(TRAINING, model="grown", training="sentence", src="abc")
+    until(lambda: "is damaged" in html_of(check(test.run())))
+
+
+def test_the_checkpoints_page_leads_to_the_training_of_the_model_that_is_looked_at(open_page):
+    test = open_page(MAIN, model="reverse")
+    test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
+    (training,) = [one.proto for one in test.get("page_link") if one.proto.page == "training"]
+    assert training.label == "How it was trained"
+    assert "model=reverse" in training.query_string
+
+
+@pytest.mark.parametrize("name", parts_of("training", "attention training"))
+def test_what_is_spoken_is_spoken_whole(open_page, name):
+    spoken_whole(open_page, PARTS[name])
 
 
 # ------------------------------------------------------------------------------------------------ a sentence
 
 
-def test_what_each_snapshot_writes_is_marked_by_the_readers_correct_output_and_hidden_from_who_guesses(
-    open_page, grown_there
-):
+def test_what_each_snapshot_writes_is_marked_by_the_readers_correct_output_and_hidden_from_who_guesses(grown):
     """That without one it is marked by the finished output is in the transcripts."""
-    test = open_page(TRAINING, model="grown@0", training="sentence", src="abc", ref="cbx")
+    test = grown("grown@0", src="abc", ref="cbx")
     table = html_of(test)
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table)[1:]
     for step, row in zip(STEPS, rows, strict=True):
@@ -113,20 +132,12 @@ def test_what_each_snapshot_writes_is_marked_by_the_readers_correct_output_and_h
     assert "<b>c</b><b>b</b><i>a</i>" in rows[-1]
     assert re.search(r"aria-current='true'><td><a[^>]*>0</a>", table)
     assert any("the correct output that you gave" in one for one in said(test))
-    guessing = open_page(TRAINING, model="grown", training="sentence", guess=1)
+    guessing = grown(guess=1)
     assert unescaped(training_panels.HIDDEN) in said(guessing)
     assert not any("<tbody>" in one.proto.body for one in guessing.get("html"))
 
 
-def test_what_a_snapshot_cannot_do_is_said_in_its_row(open_page, tmp_path, monkeypatch):
-    file = snapshots.folder_of(write_grown(tmp_path, "spoilt") / "spoilt") / f"10{snapshots.FILE}"
-    file.write_bytes(file.read_bytes()[:-200])
-    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    test = open_page(TRAINING, model="spoilt", training="sentence", src="abc")
-    until(lambda: "is damaged" in html_of(check(test.run())))
-
-
-def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkeypatch):
+def test_the_doctor_is_asked_about_every_snapshot(grown, monkeypatch):
     done = []
 
     def counted(one):
@@ -135,7 +146,7 @@ def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkey
     tests = [counted(one) for one in TESTS if one.name in ("finite", "own_token")]
     few = Examinations(is_busy=lambda: False, tests=tests)
     monkeypatch.setattr(examinations, "examinations", lambda: few)
-    test = open_page(TRAINING, model="grown", training="sentence", src="abc")
+    test = grown(src="abc")
     assert "<th>Doctor</th>" not in html_of(test)
     check(test.button(key="examine_snapshots").click().run())
     until(lambda: len(done) == len(tests) * len(STEPS))  # before the page is drawn again
@@ -144,10 +155,10 @@ def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkey
     assert "examine_snapshots" not in [one.key for one in test.button]
 
 
-def test_what_comes_later_is_drawn_later_and_a_large_model_begins_when_it_is_asked(open_page, grown_there, monkeypatch):
+def test_what_comes_later_is_drawn_later_and_a_large_model_begins_when_it_is_asked(grown, monkeypatch):
     monkeypatch.setattr(snapshot_run_jobs, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(snapshot_run_jobs, "begins_by_itself", lambda checkpoint: False)
-    test = open_page(TRAINING, model="grown", training="sentence", src="begun")
+    test = grown(src="begun")
     assert html_of(test).count("…") == len(STEPS)
     check(test.button(key="growth_begin").click().run())
     until(lambda: "…" not in html_of(check(test.run())))

@@ -80,9 +80,7 @@ def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, s
     assert training.plan == plan(chosen)
     assert "Stop the training" in labels(test)
     [command] = [one.value for one in test.code if "python -m transformer train" in one.value]
-    assert command.startswith(
-        "python -m transformer task reverse --out data\npython -m transformer train --train data/"
-    )
+    assert command.startswith("python -m transformer task reverse --out data\npython -m transformer train --train da")
     assert command.endswith("--no-causal-mask")
     check(button(test, "Stop the training").click().run())
     until(lambda: not server.look(training).is_under_way)
@@ -219,14 +217,14 @@ def test_models_are_drawn_side_by_side_by_step_and_by_length(models):
 def test_models_of_a_comparison_are_opened_by_their_own_names(models, monkeypatch):
     monkeypatch.setattr(session_trainings, "find", lambda name: models)
     monkeypatch.setattr(
-        session_trainings, "entry_at", lambda out, name, folder: SimpleNamespace(name=name, out=out, error=None)
+        session_trainings, "entry_at", lambda out, name, folder: SimpleNamespace(name=name, out=out.name, error=None)
     )
     first, second = list(models.outs)[:2]
-    assert session_trainings.at(f"training:x:{first}@7").name == f"training:x:{first}"
-    assert session_trainings.at("training:x").name == "training:x"  # the newest
-    assert session_trainings.at("training:x").out.name == first
-    assert session_trainings.at(f"training:x:{second}") is None
-    assert session_trainings.at("training:x:../other") is None
+    begun, newest, *none = (
+        session_trainings.at(f"training:x{end}") for end in (f":{first}@7", "", f":{second}", ":../x")
+    )
+    assert (begun.name, newest.name, newest.out) == (f"training:x:{first}", "training:x", first)
+    assert none == [None, None]
 
 
 def test_a_line_shows_what_a_guess_costs_and_only_where_the_pieces_are_known():
