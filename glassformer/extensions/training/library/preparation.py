@@ -371,7 +371,7 @@ TASKS: Final[Mapping[str, Task]] = {
     "palindrome": Task(_palindrome, None, shortest=2 * SHORTEST),
     "noise": Task(lambda rng, longest: "".join(rng.choices(NOISE, k=rng.randint(SHORTEST, longest))), _noise, 250),
 }
-_DRAWS = 100  # for each line at most: beyond that too few are possible
+_DRAWS = 100  # in a row that give nothing new, for each line there is: then too few are possible
 
 
 def write_task(
@@ -396,12 +396,12 @@ def write_task(
     for option, value, least in (("--longest", longest, task.shortest), ("--train", n_lines - dev - test, 1)):
         if value < least:
             raise DataError("{name} is {value}; expected at least {least}.", name=option, value=value, least=least)
-    seen: dict[str, None] = {}
-    for _ in range(_DRAWS * n_lines):
+    seen, n_known = dict[str, None](), 0  # draws since the last one that was new
+    while len(seen) < n_lines and n_known < _DRAWS * (len(seen) + 1):
+        before = len(seen)
         seen[task.draw(rng, longest)] = None
-        if len(seen) == n_lines:
-            break
-    else:
+        n_known = n_known + 1 if len(seen) == before else 0
+    if len(seen) < n_lines:
         raise DataError(
             "--longest {longest}: only {found:,} different lines of {n:,} could be drawn; raise it, or lower --train.",
             longest=longest,
