@@ -19,54 +19,26 @@ from transformer.errors import CheckpointError
 from transformer.files.atomic_saves import exchange
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no SIGKILL")
-CALLS = ("mkdir", "fsync", "rename", "unlink", "rmdir")
 
 
-class _Killer:
-    """Counts what is called, and kills the process before or after one of the calls."""
+def save_until(place, parts, folder, way):
+    """Save, and be killed behind the call of this number: before the next one, all that is there is alike."""
+    left = iter(range(place, -1, -1))
 
-    def __init__(self, place):
-        self._left = place
-
-    def _pass(self):
-        if self._left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self._left -= 1
-
-    def around(self, call):
-        """The function, with a place before it and one after it."""
-
-        def killing(*arguments, **options):
-            self._pass()
+    def killing(call):
+        def called(*arguments, **options):
             result = call(*arguments, **options)
-            self._pass()
+            if next(left) == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
             return result
 
-        return killing
+        return called
 
-
-def _save(parts, folder, place, way):
-    killer = _Killer(place)
     os.fsync = lambda descriptor: None
-    for name in CALLS:
-        setattr(os, name, killer.around(getattr(os, name)))
-    exchange = saving.exchange if way == "exchange" else lambda a, b: False
-    saving.exchange = killer.around(exchange)
+    for name in ("mkdir", "fsync", "rename", "unlink", "rmdir"):
+        setattr(os, name, killing(getattr(os, name)))
+    saving.exchange = killing(exchange if way == "exchange" else lambda a, b: False)
     saving.save(parts, folder)
-
-
-def kill(source, parts, copies, way):
-    """Kill one save after the other, each behind its next call: before the one after it, all that is there is alike."""
-    for place in range(1, 1_000, 2):
-        folder = copies / f"{place:03}" / "tiny"
-        shutil.copytree(source, folder)
-        (folder / "NOTES.md").write_text("my notes", encoding="utf-8")
-        child = os.fork()
-        if child == 0:
-            _save(parts, folder, place, way)
-            os._exit(0)
-        if os.waitpid(child, 0)[1] == 0:
-            return
 
 
 @pytest.fixture(scope="module")
@@ -78,19 +50,27 @@ def parts(checkpoint_folder, checkpoint):
 @pytest.fixture(scope="module")
 def killed(checkpoint_folder, parts, tmp_path_factory):
     """Folders whose save was killed, one for each place, by the way in which folders change places."""
-    copies = {way: tmp_path_factory.mktemp(way) for way in ("exchange", "renames")}
-    for way, folder in copies.items():
-        kill(checkpoint_folder, parts, folder, way)
-    return {way: sorted(copy / "tiny" for copy in folder.iterdir()) for way, folder in copies.items()}
+    folders = {"exchange": [], "renames": []}
+    for way, found in folders.items():
+        copies, status = tmp_path_factory.mktemp(way), 1
+        while status:
+            found.append(copies / f"{len(found):03}" / "tiny")
+            shutil.copytree(checkpoint_folder, found[-1])
+            (found[-1] / "NOTES.md").write_text("my notes", encoding="utf-8")
+            child = os.fork()
+            if child == 0:
+                save_until(len(found) - 1, parts, found[-1], way)
+                os._exit(0)
+            status = os.waitpid(child, 0)[1]
+    return folders
 
 
 def test_exchanged_folders_are_there_at_every_moment(killed, tmp_path):
-    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "inside").mkdir(parents=True)
     (tmp_path / "b").mkdir()
-    (tmp_path / "a" / "file").touch()
     if not exchange(tmp_path / "a", tmp_path / "b"):
         pytest.skip("this file system cannot")
-    assert os.listdir(tmp_path / "b") == ["file"]
+    assert os.listdir(tmp_path / "b") == ["inside"]
     folders = killed["exchange"]
     assert len(folders) > 15  # behind each call
     titles = [load(folder).card.title for folder in folders]
@@ -126,11 +106,10 @@ def test_the_next_save_clears_what_was_left_and_loses_nothing(killed, parts, mon
 
 
 def test_hidden_folders_of_other_names_are_left_alone(parts, tmp_path):
-    for name in (".tiny.original", ".tiny.backup_1", ".tiny.saving", ".other.abcdefgh.saving", ".tiny.old.abcdefgh"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").touch()
-    before = sorted(os.listdir(tmp_path))
-    save(parts, tmp_path / "tiny")
-    save(parts, tmp_path / "tiny")
-    assert sorted(os.listdir(tmp_path)) == sorted([*before, "tiny"])
-    assert all((tmp_path / name / "config.json").exists() for name in before)
+    others = {".tiny.original", ".tiny.backup_1", ".tiny.saving", ".other.abcdefgh.saving", ".tiny.old.abcdefgh"}
+    for name in others:
+        (tmp_path / name / "mine").mkdir(parents=True)
+    for _ in range(2):
+        save(parts, tmp_path / "tiny")
+    assert {*os.listdir(tmp_path)} == {*others, "tiny"}
+    assert all((tmp_path / name / "mine").exists() for name in others)
