@@ -13,8 +13,7 @@ def test_the_three_kinds_of_models():
     assert (both.reads, both.writes, both.kinds) == (True, True, ("encoder", "decoder", "cross"))
     assert (decoder.reads, decoder.writes, decoder.kinds) == (False, True, ("decoder",))
     assert (encoder.reads, encoder.writes, encoder.kinds) == (True, False, ("encoder",))
-    found = [(one.kind, one.stack, one.keys_from, one.causal, one.n_layers) for one in both.attentions]
-    assert found == [
+    assert [(one.kind, one.stack, one.keys_from, one.causal, one.n_layers) for one in both.attentions] == [
         ("encoder", "encoder", "encoder", False, 2),
         ("decoder", "decoder", "decoder", True, 3),
         ("cross", "decoder", "encoder", False, 3),
@@ -22,6 +21,11 @@ def test_the_three_kinds_of_models():
     assert both.stack("decoder").sublayers == ("self_attn", "cross_attn", "ffn")
     assert decoder.stack("decoder").sublayers == encoder.stack("encoder").sublayers == ("self_attn", "ffn")
     assert EVERY_PART.attention("cross").site(2, "weights") == "decoder.2.cross_attn.weights"
+    for changes in ({}, DECODER, {**ENCODER, "norm": "post"}):  # every site of one is in the table of all
+        for site, text in sites(tiny_config(**changes)).items():
+            stack, _, rest = site.partition(".")
+            layer, _, name = rest.partition(".")
+            assert SITES[f"{stack}.{{layer}}.{name}" if layer.isdigit() else site] == text
 
 
 def test_what_a_model_does_not_have_is_said_in_one_sentence():
@@ -36,11 +40,3 @@ def test_what_a_model_does_not_have_is_said_in_one_sentence():
     ):
         with pytest.raises(QueryError, match=said):
             asked()
-
-
-def test_every_site_of_one_stack_is_in_the_table_of_all():
-    for changes in ({}, DECODER, {**ENCODER, "norm": "post"}):
-        for site, text in sites(tiny_config(**changes)).items():
-            stack, _, rest = site.partition(".")
-            layer, _, name = rest.partition(".")
-            assert SITES[f"{stack}.{{layer}}.{name}" if layer.isdigit() else site] == text
