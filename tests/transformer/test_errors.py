@@ -8,22 +8,20 @@ from transformer.errors import CheckpointError, ConfigError, GlassformerError, Q
 from transformer.i18n import PSEUDO, Sentence, said, say
 
 
-@pytest.mark.parametrize("kind", [GlassformerError, CheckpointError])
-def test_an_error_keeps_its_sentence(kind):
-    error = kind(say("{name} holds {n:,} tokens; {most:,} are read.", name="a.model", n=1200, most=1000))
-    assert str(error) == "a.model holds 1,200 tokens; 1,000 are read."
-    assert type(str(error)) is str
-    assert said(error.sentence, PSEUDO).replace("·", "") == "⟦a.model hoolds 1,200 tookeens; 1,000 aaree reeaad.⟧"
-    again = pickle.loads(pickle.dumps(error))
-    assert (type(again), said(again.sentence, PSEUDO)) == (kind, said(error.sentence, PSEUDO))
-
-
-def test_an_error_of_a_field_names_it():
-    error = ConfigError("n_heads", "found {found}, expected 1 or more.", found=0)
-    assert str(error) == "n_heads: found 0, expected 1 or more."
-    assert said(error.sentence, PSEUDO).replace("·", "") == "⟦n_heads: ‹foouund 0, eexpeecteed 1 oor mooree.›⟧"
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.field) == (str(error), "n_heads")
+def test_an_error_keeps_its_sentence_and_names_its_field():
+    template = "{name} holds {n:,} tokens; {most:,} are read."
+    made = say(template, name="a.model", n=1200, most=1000)
+    for error, text, pseudo in (
+        *((kind(made), "a.model holds 1,200 tokens; 1,000 are read.",
+           "⟦a.model hoolds 1,200 tookeens; 1,000 aaree reeaad.⟧") for kind in (GlassformerError, CheckpointError)),
+        (ConfigError("n_heads", "found {found}, expected 1 or more.", found=0),
+         "n_heads: found 0, expected 1 or more.", "⟦n_heads: ‹foouund 0, eexpeecteed 1 oor mooree.›⟧"),
+    ):  # fmt: skip
+        again = pickle.loads(pickle.dumps(error))
+        for one in (error, again):
+            assert (type(one), str(one), type(str(one))) == (type(error), text, str)
+            assert said(one.sentence, PSEUDO).replace("·", "") == pseudo
+    assert again.field == "n_heads"
     assert str(ConfigError("eps", "{field}, {message}", field=1, message=2)) == "eps: 1, 2"
 
 

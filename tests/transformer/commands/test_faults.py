@@ -8,33 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_checkpoints import FOLDER
 from transformer.__main__ import main
 
-ROOT = Path(__file__).parents[3]
-REVERSE = str(ROOT / "checkpoints" / "reverse")
+REVERSE = str(FOLDER / "reverse")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and /dev/full are of POSIX systems")
 
 
-@pytest.fixture
-def typed(monkeypatch):
-    """A function that puts bytes at standard input."""
-    return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
-
-
-def test_a_line_that_cannot_be_read_costs_no_other(typed, capsys):
-    typed(b"abc\n\n" + b"a" * 5_000 + b"\nd\xffe\n" + b"xyz" * 60 + b"\ncab\r\n")
+def test_a_line_or_an_argument_that_cannot_be_read_costs_no_other(monkeypatch, capsys):
+    content = b"abc\n\n" + b"a" * 5_000 + b"\nd\xffe\n" + b"xyz" * 60 + b"\ncab\r\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
     assert main(["translate", REVERSE]) == 2
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["abc\tcba", "cab\tbac"]
-    errors = printed.err.splitlines()
-    assert [error[: len("error: line 3:")] for error in errors[:3]] == [f"error: line {n}:" for n in (3, 4, 5)]
-    assert "characters" in errors[0]
-    assert "not UTF-8" in errors[1]
-    assert "tokens" in errors[2]
-    assert errors[3] == "error: 3 of 5 lines could not be translated."
-
-
-def test_an_argument_that_is_not_utf_8(capsys):
+    *lines, last = printed.err.splitlines()
+    for error, n, said in zip(lines, (3, 4, 5), ("characters", "not UTF-8", "tokens"), strict=True):
+        assert error.startswith(f"error: line {n}:")
+        assert said in error
+    assert last == "error: 3 of 5 lines could not be translated."
     assert main(["translate", REVERSE, "abc", "d\udcffe"]) == 2
     printed = capsys.readouterr()
     assert printed.out == "abc\tcba\n"
@@ -47,13 +38,12 @@ def test_a_full_disk_is_said_and_a_first_load_imports_no_compiler():
     """torch's decompositions bring sympy along, which costs seconds at the start of a command or the app."""
     command = [sys.executable, "-X", "importtime", "-m", "transformer", "translate", REVERSE, "abc"]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=FOLDER.parent, check=False)
     assert done.returncode == 2
     assert "error: No space left on device." in done.stderr
     assert "Traceback" not in done.stderr
-    assert re.findall(r"\| *(transformer\.checkpoint\.load|sympy)$", done.stderr, re.MULTILINE) == [
-        "transformer.checkpoint.load"
-    ]
+    imported = re.findall(r"\| *(transformer\.checkpoint\.load|sympy)$", done.stderr, re.MULTILINE)
+    assert imported == ["transformer.checkpoint.load"]
 
 
 @pytest.mark.parametrize(("line", "status"), [("ABC, d!", 2), ("abcde", 0)])
