@@ -1,4 +1,4 @@
-"""Checkpoints are listed with what is wrong with them, and no link leaves their folder."""
+"""Checkpoints are listed with what is wrong, no link leaves their folder, and other names mean what comes along."""
 
 import json
 import os
@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from transformer.checkpoint import listing, load, tokenizer_files
+from transformer.checkpoint import named as by_name
 from transformer.checkpoint.listing import listing as list_checkpoints
+from transformer.checkpoint.named import check_name, named
 from transformer.errors import CheckpointError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
@@ -102,3 +104,23 @@ def test_equal_names_in_two_folders_can_be_told_apart(root, tmp_path):
     found = list_checkpoints([root, tmp_path / "b"])
     assert [e.name for e in found] == ["shared", "tiny", "shared (2)", "tiny (2)", "tiny (2) (2)"]
     assert len({e.folder for e in found}) == 5
+
+
+def test_a_name_that_is_not_here_means_the_checkpoint_that_comes_along(tmp_path, monkeypatch):
+    shipped = tmp_path / "checkpoints"
+    for name in ("one", "two"):
+        (shipped / name).mkdir(parents=True)
+        (shipped / name / "config.json").touch()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(by_name, "shipped", lambda: shipped)
+    for source in ("one", "one@12", "checkpoints/one"):
+        assert named(source) == shipped / source.removeprefix("checkpoints/")
+    for source in ("three", "other/one", "/one", "../one", "", ".", "..", "..@1", "o\0ne"):  # left as it was
+        assert named(source) == by_name.Path(source)
+    with pytest.raises(CheckpointError, match=r"^three: there is no such file or folder.* there are one, two\.$"):
+        check_name(named("three"))
+    for right in ("one", "one@12", "other/three"):
+        check_name(named(right))  # a path says itself what is not there
+    (tmp_path / "here" / "one").mkdir()  # what is here comes first
+    assert [str(named(one)) for one in ("one", "one@12")] == ["one", "one@12"]

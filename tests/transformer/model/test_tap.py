@@ -1,9 +1,11 @@
-"""Through a tap many look at one model and change it, each call for itself."""
+"""Through a tap many look at one model and change it, each for itself; with a cache tokens are computed once."""
 
+import pytest
 import torch
 
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
-from transformer.model.cache import KVCache
+from transformer.errors import QueryError
+from transformer.model.cache import AttentionCache, KVCache
 from transformer.tap import Recorder, Replacer, tap_of
 
 
@@ -29,14 +31,6 @@ def test_a_mask_can_be_replaced_on_the_fused_path_too_and_visitors_are_asked_in_
     assert first.values["logits"].abs().max() > 0
     assert torch.equal(last.values["logits"], output)
     assert (output == 0).all()
-
-
-def test_a_recorder_keeps_what_it_was_asked_for():
-    recorder, default = Recorder(("decoder.1.cross_attn.weights", "encoder.output")), Recorder()
-    run(tiny_model(), recorder, default)
-    assert set(recorder.values) == {"decoder.1.cross_attn.weights", "encoder.output"}
-    assert all(site.endswith(("_attn.weights", "_attn.mask")) for site in default.values)
-    assert len(default.values) == 2 * (2 + 3 + 3)
 
 
 class Listener:
@@ -65,3 +59,27 @@ def test_what_nobody_wants_is_not_computed_and_under_a_cache_a_tap_is_told_where
     for chunk in tgt.split([1, 1, 3], dim=1):
         model.decode(chunk, memory, mask, cache=cache, tap=tap_of(listener))
     assert listener.offsets == [(0, (3, 3, 1, 1)), (1, (3, 3, 1, 2)), (2, (3, 3, 3, 5))]
+
+
+def test_cross_attention_computes_its_keys_once_and_selected_rows_go_on_as_they_would_alone():
+    model, src, tgt, recorder = tiny_model(), padded_source(), target_ids(6), Recorder(("*.keys",))
+    rows, cache, memory, mask = torch.tensor([2, 0, 0]), KVCache(3), model.encode(src), model.source_mask(src)
+    cache.select(rows)  # nothing to select from yet
+    model.decode(tgt[:, :4], memory, mask, cache=cache)
+    cache.select(rows)
+    after = model.decode(tgt[rows, 4:], memory[rows], mask[rows], cache=cache, tap=tap_of(recorder))
+    whole = model.decode(tgt[rows], memory[rows], mask[rows])
+    assert torch.allclose(after, whole[:, 4:], atol=1e-10)
+    assert {site: tuple(keys.shape) for site, keys in recorder.values.items()} == {
+        f"decoder.{layer}.self_attn.keys": (3, 3, 2, 4) for layer in range(3)
+    }
+
+
+def test_the_limit_of_length_counts_what_the_cache_holds_and_an_empty_one_cannot_be_read():
+    model, src, cache = tiny_model(), padded_source(), KVCache(3)
+    memory, mask = model.encode(src), model.source_mask(src)
+    model.decode(target_ids(16), memory, mask, cache=cache)
+    with pytest.raises(QueryError, match="17 tokens"):
+        model.decode(target_ids(1), memory, mask, cache=cache)
+    with pytest.raises(RuntimeError, match="before anything was written"):
+        AttentionCache(fixed=True).read()

@@ -8,7 +8,6 @@ from transformer import Beam, Greedy, Sampling
 from transformer.analysis import one_weight
 from transformer.analysis.head_statistics import measure
 from transformer.runs.running import replay, run_batch
-from transformer.tap import Recorder, tap_of
 
 
 @pytest.fixture(scope="module", params=["pair", *FEATURED])
@@ -49,21 +48,6 @@ def test_one_weight_is_what_the_model_computed(checkpoint, trace):
                 walk = one_weight.walk(found, checkpoint.model, kind=kind, layer=layer, head=head, query=2)
                 assert max(vars(walk.differences).values()) < 1e-5
                 np.testing.assert_allclose(walk.weights, weights[2], atol=1e-5)
-
-
-def test_prefixes_that_are_read_one_by_one_record_the_same(checkpoint, trace):
-    """A tap that is not causal makes every prefix be read by itself."""
-
-    class Looker(Recorder):
-        causal = False
-
-    if trace.n_steps:
-        again = checkpoint.run(trace.query, tap=tap_of(Looker(())))
-        assert again.tgt_ids == trace.tgt_ids
-        for kind in trace.kinds:
-            np.testing.assert_allclose(again.maps(kind), trace.maps(kind), atol=1e-5)
-            for layer in range(len(trace.maps(kind))):
-                assert np.array_equal(again.mask(kind, layer), trace.mask(kind, layer))
 
 
 def test_a_batch_is_what_its_sentences_are_alone(checkpoint):

@@ -8,7 +8,7 @@ import pytest
 from glassformer.extensions.training.library import checkpointing, run
 from glassformer.extensions.training.library.run import train
 from tests.extensions.training.library.training_jobs import make_job, train_and_stop
-from tests.transformer.commands.test_faults import posix
+from tests.transformer.commands.test_words import posix
 from transformer.__main__ import INTERRUPTED, main
 from transformer.errors import DataError
 
