@@ -1,4 +1,4 @@
-"""Attention is its definition row by row, whether somebody looks or not, and its masks hide the future and padding."""
+"""Attention is its definition row by row, whether somebody looks or not; masks hide the future and padding."""
 
 import pytest
 import torch
