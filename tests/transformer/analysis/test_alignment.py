@@ -108,19 +108,16 @@ def by_hand(checkpoint, source, target, gold):
     src, tgt = membership(checkpoint.src_tokenizer, source), membership(checkpoint.tgt_tokenizer, target)
     n_source, n_target = src.shape[1], tgt.shape[1]
 
-    def hits(weights):
-        chosen = [(one, (int(weights[one].argmax()), one[-1])) for one in np.ndindex(weights.shape[:-1])]
-        counted = np.zeros(weights.shape[:-1])
-        for place, link in chosen:
-            counted[place] = (link in links.sure) + (link in links.possible)
-        return counted.sum(axis=-1)
-
+    counted = np.array(
+        [[((i, j) in links.sure) + ((i, j) in links.possible) for i in range(n_source)] for j in range(n_target)]
+    )
     merged = np.stack(
         [(tgt / tgt.sum(axis=0)).T @ cross[:, :, shift : shift + len(tgt), : len(src)] @ src for shift in (0, 1)]
     )  # [2, L, H, J, I]
     diagonal = np.eye(n_source)[[int((j + 0.5) / n_target * n_source) for j in range(n_target)]]
     ways = (merged, merged.mean(axis=2), merged.mean(axis=(1, 2)), diagonal)
-    return *map(hits, ways), (1 - merged.sum(axis=-1)).sum(axis=-1), n_target
+    hits = [counted[range(n_target), way.argmax(axis=-1)].sum(axis=-1) for way in ways]
+    return *hits, (1 - merged.sum(axis=-1)).sum(axis=-1), n_target
 
 
 def test_scores_are_those_of_the_traces_counted_by_hand(checkpoint, gold_files):
