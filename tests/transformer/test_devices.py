@@ -31,78 +31,53 @@ from transformer.runs.teacher_forcing import score
 from transformer.tap import sites
 
 
-def test_it_is_the_same_checkpoint(pair):
+def test_it_is_the_same_checkpoint_and_every_way_of_decoding_gives_the_same(pair):
     here, there = pair
     assert (here.device.type, there.device) == ("cpu", DEVICE)
     assert there == here
-    assert not here.model.training
+    assert not there.model.training
     assert not any(parameter.requires_grad for parameter in there.model.parameters())
-
-
-def test_every_way_of_decoding(pair):
     ways = [{}, {"forced": (5, 6)}, {"decoding": Beam(size=3)}, {"decoding": Sampling(seed=3, top_p=0.9)}]
-    for how in ways if pair[0].model.anatomy.writes else ways[:1]:
+    for how in ways if here.model.anatomy.writes else ways[:1]:
         same(pair, lambda one, how=how: one.run(one.query(TEXT, max_new=4, **how)))
     queries = [{"source": TEXT}, {"source": OTHER}, {"source": TEXT, "decoding": Sampling(seed=1)}]
     for together in (run_batch, run_together):
         same(pair, lambda one, together=together: list(together(one, [one.query(max_new=4, **q) for q in queries])))
-    if pair[0].model.anatomy.writes:
+    if here.model.anatomy.writes:
         same(pair, lambda one: score(one, TEXT, OTHER))
 
 
-def test_runs_are_looked_at_more_closely(pair):
-    def work(one):
-        trace = one.run(one.query(TEXT, max_new=5))
-        found = replay(one, trace, list(sites(one.config)))
-        (large,) = run_together(one, [trace.query], most_map_bytes=0)
-        layers = [each_layer(one, large, kind, lambda maps, _: maps) for kind in trace.kinds]
-        walks = [one_weight.walk(found, one.model, kind=kind, layer=1, head=0, query=2) for kind in trace.kinds]
-        checks = [mask_checks.batch_masks(one.model, [trace.src_ids] * 2, [trace.read_ids] * 2)]
-        checks += [
-            mask_checks.record_attention(one.model, [trace.src_ids], [trace.read_ids], kind=kind, layer=0)
-            for kind in trace.kinds
-        ]
-        if one.config.pad_id is not None:
-            checks.append(mask_checks.check_padding(one.model, trace.src_ids, trace.read_ids, n_pads=2))
-        return trace, found, layers, walks, checks
-
-    same(pair, work)
-
-
-def test_a_decoder_is_looked_at_more_closely(pair):
-    if not pair[0].model.anatomy.writes:
-        return
-
-    def work(one):
-        trace = one.run(one.query(TEXT, max_new=5))
-        found = replay(one, trace, ["decoder.*"])
-        return (
-            logit_lens(one, trace),
-            mask_checks.check_causality(one.model, [trace.src_ids], [trace.read_ids], sentence=0, place=1, piece_id=7),
-            read_at_once(one, trace.query, trace.tgt_ids, ["decoder.output"]),
-            neurons.direct_effect(one.model, 1, 3, found, token=1),
-            [
-                stream.normed(found, one.model, "decoder", at, n_tokens=3)
-                for at in stream.norm_places(one.config, "decoder")
-            ],
-        )
-
-    same(pair, work)
+def looked_at(one):
+    """All that is seen of a run and of the parameters."""
+    model, config, kinds = one.model, one.config, one.model.anatomy.kinds
+    trace = one.run(one.query(TEXT, max_new=5))
+    found, src, read = replay(one, trace, list(sites(config))), [trace.src_ids], [trace.read_ids]
+    (large,) = run_together(one, [trace.query], most_map_bytes=0)
+    yield trace, found, mask_checks.batch_masks(model, src * 2, read * 2)
+    for kind in kinds:
+        yield each_layer(one, large, kind, lambda maps, _: maps), output_projections(model, kind)
+        yield one_weight.walk(found, model, kind=kind, layer=1, head=0, query=2)
+        yield mask_checks.record_attention(model, src, read, kind=kind, layer=0)
+    if config.pad_id is not None:
+        yield mask_checks.check_padding(model, trace.src_ids, trace.read_ids, n_pads=2)
+    stack = model.anatomy.stacks[0].name
+    yield neurons.columns(model, stack, 0)
+    if config.placing.adds == "table":
+        yield positions.own_table(model, stack)
+    if config.placing.adds == "bias":
+        yield positions.distance_bias(model, stack, most=5)
+    if model.anatomy.fills:
+        yield hide(model, (5, 6, 7, 8), (1, 2), 4)
+    if model.anatomy.writes:
+        yield logit_lens(one, trace), read_at_once(one, trace.query, trace.tgt_ids, ["decoder.output"])
+        yield mask_checks.check_causality(model, src, read, sentence=0, place=1, piece_id=7)
+        yield neurons.direct_effect(model, 1, 3, found, token=1)
+        for at in stream.norm_places(config, "decoder"):
+            yield stream.normed(found, model, "decoder", at, n_tokens=3)
 
 
-def test_what_the_parameters_say_and_hidden_pieces(pair):
-    def work(one):
-        model, kind, stack = one.model, one.model.anatomy.kinds[0], one.model.anatomy.stacks[0].name
-        found = [output_projections(model, kind), neurons.columns(model, stack, 0)]
-        if one.config.placing.adds == "table":
-            found.append(positions.own_table(model, stack))
-        if one.config.placing.adds == "bias":
-            found.append(positions.distance_bias(model, stack, most=5))
-        if model.anatomy.fills:
-            found.append(hide(model, (5, 6, 7, 8), (1, 2), 4))
-        return found
-
-    same(pair, work)
+def test_what_is_seen_of_runs_and_parameters_is_the_same(pair):
+    same(pair, lambda one: list(looked_at(one)))
 
 
 def test_the_stand_in_is_as_strict_as_a_gpu():
@@ -120,16 +95,13 @@ def test_the_stand_in_is_as_strict_as_a_gpu():
     assert (there + torch.tensor(2.0)).tolist() == [3.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize(("name", "why"), [("cuda", "no CUDA device"), ("cuda:", "must be"), ("", "must be")])
-def test_what_is_not_there_is_refused_in_one_sentence(checkpoint_folder, monkeypatch, name, why):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(CheckpointError, match=why) as error:
-        load(checkpoint_folder, device=name)
-    assert str(error.value).count("\n") == 0
+def test_what_is_not_there_is_refused_in_one_sentence(checkpoint_folder, monkeypatch, refused_without_cuda):
+    for name, why in (("cuda", "no CUDA device"), ("cuda:", "must be"), ("", "must be")):
+        with pytest.raises(CheckpointError, match=why) as error:
+            load(checkpoint_folder, device=name)
+        assert "\n" not in str(error.value)
     assert load(checkpoint_folder, device="auto").device.type == "cpu"
-
-
-def test_gpus_are_numbered(monkeypatch):
+    assert refused_without_cuda("translate", "x")  # a command that loads has the option
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [str(device_of(name)) for name in ("auto", "cuda", "cuda:1", "cpu")] == ["cuda", "cuda", "cuda:1", "cpu"]
@@ -146,10 +118,6 @@ def test_a_gpu_without_room_is_said(monkeypatch):
     assert not free_memory.fits(1201, gpu)
     with pytest.raises(CheckpointError, match=r"m \(cuda:0\): loading it needs 1,201 bytes .* only 1,200 are free"):
         free_memory.check_bytes(1201, label="m", device=gpu)
-
-
-def test_a_command_that_loads_has_the_option(refused_without_cuda):
-    assert refused_without_cuda("translate", "x")
 
 
 if torch.cuda.is_available():  # where there is no GPU there is nothing to test, and so no test

@@ -2,47 +2,29 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.test_checkpoints import FOLDER
 from transformer import load, run, run_batch
 from transformer.analysis import head_statistics as hs
-from transformer.model.taps import Recorder, tap_of
 from transformer.runs.running import replay
 
-REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"
 KINDS = ("encoder", "decoder", "cross")
 CLOSE = {"rtol": 0, "atol": 1e-9}
-
-
-def random_weights(seed, n_queries, n_keys, allowed=None):
-    """Rows that sum to 1 over the open keys: [2 layers, 3 heads, query, key]."""
-    raw = np.random.default_rng(seed).random((2, 3, n_queries, n_keys)) ** 4
-    raw = raw if allowed is None else raw * allowed
-    sums = raw.sum(axis=-1, keepdims=True)
-    return raw / np.where(sums == 0, 1, sums)
-
-
-def causal(n):
-    return np.tril(np.ones((n, n), dtype=bool))
 
 
 def by_hand(row, allowed, *, query, n_queries):
     """Every measure of one row as a dictionary; what the row does not have is left out."""
     n_keys = len(row)
     open_keys = [k for k in range(n_keys) if allowed[k]]
+    places = [query / max(n_queries - 1, 1), *(k / max(n_keys - 1, 1) for k in range(n_keys))]
     found = {
         "entropy": -sum(row[k] * math.log(row[k], 2) for k in open_keys if row[k] > 0),
         "largest": max(row[k] for k in open_keys),
         "distance": sum(row[k] * abs(query - k) for k in open_keys),
-        "relative_distance": sum(
-            row[k] * abs(query / max(n_queries - 1, 1) - k / max(n_keys - 1, 1)) for k in open_keys
-        ),
+        "relative_distance": sum(row[k] * abs(places[0] - places[k + 1]) for k in open_keys),
     }
     if len(open_keys) > 1:
         found["entropy_share"] = found["entropy"] / math.log(len(open_keys), 2)
@@ -50,9 +32,7 @@ def by_hand(row, allowed, *, query, n_queries):
         if key in open_keys:
             found[name] = row[key]
     place = query * (n_keys - 1) / max(n_queries - 1, 1)
-    nearest = min(range(n_keys), key=lambda k: (abs(k - place), -k))
-    found["diagonal"] = row[nearest]
-    return found
+    return found | {"diagonal": row[min(range(n_keys), key=lambda k: (abs(k - place), -k))]}
 
 
 def functions(weights, allowed):
@@ -62,48 +42,37 @@ def functions(weights, allowed):
         "largest": hs.largest(weights),
         "distance": hs.distance(weights),
         "relative_distance": hs.relative_distance(weights),
-        "self": hs.share_at(weights, allowed, offset=0),
-        "previous": hs.share_at(weights, allowed, offset=-1),
-        "next": hs.share_at(weights, allowed, offset=1),
+        **{name: hs.share_at(weights, allowed, offset=n) for name, n in (("self", 0), ("previous", -1), ("next", 1))},
         "first": hs.share_on(weights, allowed, key=0),
         "end": hs.share_on(weights, allowed, key=weights.shape[-1] - 1),
         "diagonal": hs.share_on_diagonal(weights),
     }
 
 
-@pytest.mark.parametrize("mask", ["none", "causal", "holes", "wide", "tall"])
-def test_each_row_is_what_a_plain_loop_gives(mask, monkeypatch):
-    monkeypatch.setattr(hs, "_AT_ONCE", 20 if mask in ("causal", "wide") else 2**16)  # a few rows at a time, or all
-    shape = {"wide": (4, 7), "tall": (7, 4)}.get(mask, (6, 6))
+@pytest.mark.parametrize("shape", [(6, 6), (4, 7), (7, 4), (1, 5), (1, 1)])
+@pytest.mark.parametrize("mask", ["none", "causal", "holes"])
+@pytest.mark.parametrize("rows", ["random", "even", "on one key"])
+def test_each_row_is_what_a_plain_loop_gives(shape, mask, rows, monkeypatch):
+    monkeypatch.setattr(hs, "_AT_ONCE", 20 if mask == "causal" else 2**16)  # a few rows at a time, or all
+    chance = np.random.default_rng(8)
     allowed = np.ones(shape, dtype=bool)
-    if mask == "causal":
-        allowed = causal(6)
-    if mask == "holes":
-        allowed = np.random.default_rng(8).random(shape) < 0.6
-        allowed[:, 2] = True
-    weights = random_weights(3, *shape, allowed)
+    if mask != "none":
+        allowed = np.tri(*shape, dtype=bool) if mask == "causal" else chance.random(shape) < 0.6
+        allowed[:, 0] = True
+    raw = {"random": chance.random((2, 3, *shape)) ** 4, "even": np.ones((2, 3, *shape))}
+    weights = raw.get(rows, np.eye(shape[1])[np.zeros((2, 3, shape[0]), int)]) * allowed
+    weights /= weights.sum(axis=-1, keepdims=True)
     for name, values in functions(weights, allowed).items():
         assert values.shape == (2, 3, shape[0])
+        assert not np.signbit(values[~np.isnan(values)]).any(), name  # no -0.0
         for (layer, head, query), value in np.ndenumerate(values):
             expected = by_hand(weights[layer, head, query], allowed[query], query=query, n_queries=shape[0])
             assert math.isnan(value) if name not in expected else value == pytest.approx(expected[name], abs=1e-12)
 
 
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10_000))
-def test_measures_stay_in_their_ranges(n_queries, n_keys, seed):
-    allowed = np.ones((n_queries, n_keys), dtype=bool)
-    uniform, one_key = allowed / n_keys, np.eye(n_keys)[np.zeros(n_queries, dtype=int)]
-    for weights in (random_weights(seed, n_queries, n_keys), uniform[None, None], one_key[None, None]):
-        for name, values in functions(weights, allowed).items():
-            highest = {"entropy": math.log2(n_keys), "distance": max(n_queries, n_keys) - 1}.get(name, 1)
-            numbers = values[~np.isnan(values)]
-            assert ((numbers >= 0) & (numbers <= highest + 1e-9)).all(), name
-            assert not np.signbit(numbers).any()  # no -0.0
-
-
 @pytest.fixture(scope="module")
 def checkpoint():
-    return load(REVERSE)
+    return load(FOLDER / "reverse")
 
 
 @pytest.fixture(scope="module")
@@ -145,19 +114,14 @@ def test_a_run_has_its_kinds_measures_and_their_means_over_all_rows(checkpoint, 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_heads_parts_add_up_to_what_the_attention_wrote(checkpoint, trace, kind):
-    recorder = Recorder(("*_attn.heads", "*_attn.output"))
-    checkpoint.model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
-    parts, shares = hs.output_projections(checkpoint.model, kind), shares_of(checkpoint, trace, kind)
-    layers = checkpoint.model.encoder.layers if kind == "encoder" else checkpoint.model.decoder.layers
-    for layer, part in enumerate(parts):
-        name = hs.outputs_site(kind, layer)
-        heads = recorder.values[name][0].detach().numpy()  # [head, query, d_head]
-        written = np.stack([head @ piece for head, piece in zip(heads, part, strict=True)])
-        attention = layers[layer].cross_attn if kind == "cross" else layers[layer].self_attn
-        total = written.sum(axis=0) + attention.out_proj.bias.detach().numpy()
-        output = recorder.values[name.replace("heads", "output")][0].detach().numpy()
-        np.testing.assert_allclose(total, output, rtol=0, atol=1e-5)
-        norms = np.sqrt((written**2).sum(axis=-1))
+    recorded, attentions = replay(checkpoint, trace, ["*_attn.*"]), checkpoint.model.attentions(kind)
+    shares = shares_of(checkpoint, trace, kind)
+    for layer, part in enumerate(hs.output_projections(checkpoint.model, kind)):
+        site = hs.outputs_site(kind, layer)
+        written = recorded[site] @ part  # [head, query, d_model]
+        total = written.sum(axis=0) + attentions[layer].out_proj.bias.numpy(force=True)
+        np.testing.assert_allclose(total, recorded[site.replace("heads", "output")], rtol=0, atol=1e-5)
+        norms = np.linalg.norm(written, axis=-1)
         np.testing.assert_allclose(shares[layer], norms / norms.sum(axis=0), rtol=0, atol=1e-6)
 
 
@@ -179,15 +143,22 @@ def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
     assert list(measured(checkpoint, trace, "decoder", n_rows=1)) == first
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_padding_of_a_batch_does_not_count(checkpoint, kind):
-    alone = run(checkpoint, checkpoint.query("noon"))
+def test_padding_of_a_batch_and_a_row_without_an_open_key_do_not_count(checkpoint, trace):
+    eos_id, alone = checkpoint.config.eos_id, run(checkpoint, checkpoint.query("noon"))
     padded = run_batch(checkpoint, [checkpoint.query(text) for text in ("noon", "transformer")])[0]
     assert len(padded.src_ids) > len(alone.src_ids)
-    one, other = (hs.measure(trace, kind, eos_id=checkpoint.config.eos_id) for trace in (alone, padded))
-    assert list(one) == list(other)
-    for name in one:
-        np.testing.assert_allclose(other[name].means(), one[name].means(), rtol=0, atol=1e-5)
+    for kind in KINDS:
+        one, other = (hs.measure(trace, kind, eos_id=eos_id) for trace in (alone, padded))
+        assert list(one) == list(other)
+        for name in one:
+            np.testing.assert_allclose(other[name].means(), one[name].means(), rtol=0, atol=1e-5)
+    allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
+    allowed[2], weights[:, :, 2] = False, 0
+    changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
+    measures = hs.measure(changed, "encoder", eos_id=eos_id)
+    assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
+    expected = np.delete(hs.largest(trace.encoder_self.astype(np.float64)), 2, axis=-1).mean(axis=-1)
+    np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)
 
 
 def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_knows(checkpoint, trace):
@@ -199,13 +170,3 @@ def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_know
             np.testing.assert_array_equal(alone[name].values, whole[name].values)
     names = set(hs.measure_maps(np.full((1, 2, 3, 5), 0.2), np.ones((3, 5), bool), "decoder"))
     assert names == {"entropy", "entropy_share", "largest", "first"}  # other keys than queries have no distances
-
-
-def test_a_row_without_an_open_key_does_not_count(checkpoint, trace):
-    allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
-    allowed[2], weights[:, :, 2] = False, 0
-    changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
-    measures = hs.measure(changed, "encoder", eos_id=checkpoint.config.eos_id)
-    assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
-    expected = np.delete(hs.largest(trace.encoder_self.astype(np.float64)), 2, axis=-1).mean(axis=-1)
-    np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)

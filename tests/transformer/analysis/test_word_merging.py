@@ -7,49 +7,38 @@ from hypothesis import strategies as st
 
 from transformer.analysis.word_merging import by_words, open_words, word_spans, word_text
 
-
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        (["▁I", "▁lik", "e", "▁coffee", ".", "</s>"], ["▁I", "▁like", "▁coffee.", "</s>"]),
-        (["▁J", "'", "aime", "▁le", "▁café", "."], ["▁J'aime", "▁le", "▁café."]),
-        (["▁我喜欢", "喝咖啡", "。", "</s>"], ["▁我喜欢", "喝咖啡", "。", "</s>"]),  # pieces as they are
-        (["▁", "汤姆", "用", "i", "Phone", "打电话"], ["▁汤姆", "用", "iPhone", "打电话"]),
-        (["g", "l", "a", "s", "s", "</s>"], ["glass", "</s>"]),  # no mark at all: one word
-        (["<s>", "e", "</s>", "x"], ["<s>", "e", "</s>", "x"]),  # what follows a special piece is a word of its own
-        (["▁", "▁", "a"], ["▁", "▁a"]),
-        (["▁สวัส", "ดี"], ["▁สวัส", "ดี"]),
-        ([], []),
-    ],
-)
-def test_words_are_found(pieces, expected):
-    spans = word_spans(pieces, [piece in ("<s>", "</s>", "<pad>") for piece in pieces])
-    assert [word_text(pieces, span) for span in spans] == expected
+SPECIAL = ("<s>", "</s>", "<pad>", "[CLS]", "[SEP]")
 
 
 @pytest.mark.parametrize(
-    ("pieces", "continuation", "expected"),
+    ("pieces", "expected", "continuation"),
     [
-        (["[CLS]", "the", "fox", "##es", "'", "s", "[SEP]"], "##", ["[CLS]", "the", "foxes", "'", "s", "[SEP]"]),
-        (["12", "7", "5"], " ", ["12", "7", "5"]),
-        (["##es", "##t", "a"], "##", ["##est", "a"]),
+        ("▁I ▁lik e ▁coffee . </s>", "▁I ▁like ▁coffee. </s>", ""),
+        ("▁J ' aime ▁le ▁café .", "▁J'aime ▁le ▁café.", ""),
+        ("▁我喜欢 喝咖啡 。 </s>", "▁我喜欢 喝咖啡 。 </s>", ""),  # pieces as they are
+        ("▁ 汤姆 用 i Phone 打电话", "▁汤姆 用 iPhone 打电话", ""),
+        ("g l a s s </s>", "glass </s>", ""),  # no mark at all: one word
+        ("<s> e </s> x", "<s> e </s> x", ""),  # what follows a special piece is a word of its own
+        ("▁ ▁ a", "▁ ▁a", ""),
+        ("▁สวัส ดี", "▁สวัส ดี", ""),
+        ("", "", ""),
+        ("[CLS] the fox ##es ' s [SEP]", "[CLS] the foxes ' s [SEP]", "##"),
+        ("12 7 5", "12 7 5", " "),
+        ("##es ##t a", "##est a", "##"),
     ],
 )
-def test_words_of_vocabularies_that_mark_what_goes_on(pieces, continuation, expected):
-    spans = word_spans(pieces, [piece.startswith("[") for piece in pieces], continuation)
-    assert [word_text(pieces, span, continuation) for span in spans] == expected
+def test_words_are_found(pieces, expected, continuation):
+    split = pieces.split()
+    spans = word_spans(split, [piece in SPECIAL for piece in split], continuation)
+    assert [word_text(split, span, continuation) for span in spans] == expected.split()
 
 
-def test_weights_are_summed_over_key_pieces_and_averaged_over_query_pieces():
+def test_weights_are_summed_over_keys_and_averaged_over_queries_and_a_word_may_see_what_any_of_its_pieces_may():
     weights = np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.0, 0.4, 0.6]])
     merged = by_words(weights, [(0, 1), (1, 3)], [(0, 2), (2, 3)])
     np.testing.assert_allclose(merged, [[0.3, 0.7], [(0.75 + 0.4) / 2, (0.25 + 0.6) / 2]])
-
-
-def test_a_word_may_see_what_any_of_its_pieces_may():
-    allowed = np.tri(4, dtype=bool)
     spans = [(0, 1), (1, 3), (3, 4)]
-    np.testing.assert_array_equal(open_words(allowed, spans, spans), np.tri(3, dtype=bool))
+    np.testing.assert_array_equal(open_words(np.tri(4, dtype=bool), spans, spans), np.tri(3, dtype=bool))
     padded = np.array([[True, True, False], [True, True, False]])
     np.testing.assert_array_equal(open_words(padded, [(0, 2)], [(0, 1), (1, 3)]), [[True, True]])
 

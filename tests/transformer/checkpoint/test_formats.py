@@ -25,51 +25,37 @@ class NotesFormat(Format):
         return native.load(source.with_suffix(""), inside=how.inside)
 
 
-@pytest.fixture
-def formats(monkeypatch):
-    """Have only these formats."""
+class OtherFormat(NotesFormat):
+    """The same files, without a fault."""
 
-    def have(*found):
+    def look(self, place, name, root):
+        return Entry(name, place, None, name, root, holds="other")
+
+
+def test_a_format_is_asked_for_what_is_no_checkpoint_folder(monkeypatch, tmp_path, checkpoint_folder):
+    def entries(*formats):
         for module in (listing, opening):
-            monkeypatch.setattr(module, "provided", lambda name: found)
+            monkeypatch.setattr(module, "provided", lambda name: formats)
+        return [(entry.name, entry.holds, entry.error is None) for entry in listing.listing([tmp_path])]
 
-    return have
-
-
-def entries(root):
-    return [(entry.name, entry.holds, entry.error is None) for entry in listing.listing([root])]
-
-
-def test_without_other_formats_only_checkpoint_folders_are_listed_and_loaded(formats, tmp_path, checkpoint_folder):
-    formats()
-    (tmp_path / "weights.pt").write_bytes(b"PK\x03\x04")
-    (tmp_path / "maps.npz").write_bytes(b"PK\x03\x04")
+    for name in ("weights.pt", "maps.npz"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04")
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "config.json").write_text('{"model_type": "gpt2"}')
-    assert entries(tmp_path) == [("theirs", "model", False)]
+    assert entries() == [("theirs", "model", False)]  # only folders
     assert opening.load(checkpoint_folder) == native.load(checkpoint_folder)
     assert opening.load(checkpoint_folder / "model.safetensors") == native.load(checkpoint_folder)
     with pytest.raises(CheckpointError, match="expected a folder, found a file"):
         opening.load(tmp_path / "weights.pt")
 
-
-def test_a_format_is_asked_for_what_is_no_checkpoint_folder(formats, tmp_path, checkpoint_folder):
-    formats(Format(), NotesFormat())
+    (tmp_path / "theirs" / "config.json").unlink()
+    (tmp_path / "theirs").rmdir()
     (tmp_path / "a.notes").write_text("a")
     (tmp_path / "b.notes").touch()
-    (tmp_path / "c.txt").touch()
-    assert entries(tmp_path) == [("a.notes", "notes", True), ("b.notes", "notes", False)]
+    assert entries(Format(), NotesFormat()) == [("a.notes", "notes", True), ("b.notes", "notes", False)]
     asked = checkpoint_folder.with_suffix(".notes")
     assert opening.load(asked, answers={"n": 1}) == native.load(checkpoint_folder)
     with pytest.raises(CheckpointError, match="so there are no questions"):
         opening.load(checkpoint_folder, answers={"n": 1})
-
-
-def test_of_several_formats_the_one_that_finds_no_fault_has_the_entry(formats, tmp_path):
-    class Other(NotesFormat):
-        def look(self, place, name, root):
-            return Entry(name, place, None, name, root, holds="other")
-
-    (tmp_path / "b.notes").touch()
-    formats(NotesFormat(), Other())
-    assert entries(tmp_path) == [("b.notes", "other", True)]
+    (tmp_path / "a.notes").unlink()
+    assert entries(NotesFormat(), OtherFormat()) == [("b.notes", "other", True)]  # of several, who finds no fault

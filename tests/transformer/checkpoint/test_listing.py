@@ -1,4 +1,4 @@
-"""Checkpoints are listed with what is wrong with them, and no link leaves their folder."""
+"""Checkpoints are listed with what is wrong, no link leaves their folder, and other names mean what comes along."""
 
 import json
 import os
@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from transformer.checkpoint import listing, load, tokenizer_files
+from transformer.checkpoint import named as by_name
 from transformer.checkpoint.listing import listing as list_checkpoints
+from transformer.checkpoint.named import check_name, named
 from transformer.errors import CheckpointError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
@@ -19,10 +21,6 @@ def root(checkpoint_folder, shared_checkpoint_folder, tmp_path):
     shutil.copytree(checkpoint_folder, tmp_path / "a" / "tiny")
     shutil.copytree(shared_checkpoint_folder, tmp_path / "a" / "shared")
     return tmp_path / "a"
-
-
-def names(*roots):
-    return [entry.name for entry in list_checkpoints(roots)]
 
 
 def test_good_checkpoints_are_listed_by_name_with_their_titles(root):
@@ -38,38 +36,46 @@ def test_good_checkpoints_are_listed_by_name_with_their_titles(root):
     ]
 
 
+def many_tensors(n):
+    header = {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(n)}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("config.json", b"[" * 60_000, "its brackets are nested"),
         ("source.model", b"x" * 16_000_001, "the limit is 16,000,000"),
+        ("model.safetensors", many_tensors(10_000), "has 10,000 tensors, but config.json requires only"),
+        ("vocabulary.json", b'{"family": "byt5"}', "vocabulary.json: no extension reads tokenizers of other programs."),
     ],
 )
-def test_a_broken_one_is_listed_with_what_is_wrong(root, name, content, message):
-    (root / "tiny" / name).write_bytes(content)
-    good, broken = list_checkpoints([root])
-    assert good.error is None
-    assert message in broken.error
-    assert broken.title == "Tiny"
-
-
-def test_no_parameters_are_read(root, monkeypatch):
+def test_a_broken_one_is_listed_with_what_is_wrong_and_no_parameters_are_read(
+    root, monkeypatch, name, content, message
+):
     monkeypatch.setattr(load.tensorfile, "read_into", None)
     monkeypatch.setattr(tokenizer_files.sentencepiece_check, "check", None)
     assert [entry.error for entry in list_checkpoints([root])] == [None, None]
+    monkeypatch.setattr(tokenizer_files, "provided", lambda name: ())
+    (root / "tiny" / name).write_bytes(content)
+    if name == "model.safetensors":
+        (root / "shared" / "config.json").unlink()
+        monkeypatch.setattr(load.tensorfile, "_info", lambda *_: pytest.fail("a tensor was looked at"))
+    other, broken = list_checkpoints([root])
+    assert (other.error is None) == (name != "model.safetensors")
+    assert message in broken.error
+    assert broken.title == "Tiny"
+    if name == "vocabulary.json":
+        with pytest.raises(CheckpointError, match=message):
+            load.load(root / "tiny")
 
 
 def test_what_did_not_change_is_not_looked_at_again(root, monkeypatch):
     looked, look = [], listing._look
-
-    def note(folder, *arguments):
-        looked.append(folder.name)
-        return look(folder, *arguments)
-
-    monkeypatch.setattr(listing, "_look", note)
+    monkeypatch.setattr(listing, "_look", lambda folder, *more: looked.append(folder.name) or look(folder, *more))
     seen = listing.ListingCache()
     first = list_checkpoints([root], seen=seen)
-    assert looked == ["shared", "tiny"]
     assert list_checkpoints([root], seen=seen) == first
     assert looked == ["shared", "tiny"]
     (root / "tiny" / "source.model").unlink()
@@ -80,32 +86,16 @@ def test_what_did_not_change_is_not_looked_at_again(root, monkeypatch):
     assert len(seen.entries) == 1
 
 
-def test_tensors_are_counted_before_they_are_looked_at(root, monkeypatch):
-    header = {f"t{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(10_000)}
-    text = json.dumps(header).encode()
-    (root / "tiny" / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
-    monkeypatch.setattr(load.tensorfile, "_info", lambda *_: pytest.fail("a tensor was looked at"))
-    (root / "shared" / "config.json").unlink()
-    assert "has 10,000 tensors, but config.json requires only" in list_checkpoints([root])[1].error
-
-
 @posix
-def test_links_may_not_leave_the_root(root, checkpoint_folder):
-    (root / "away").symlink_to(checkpoint_folder)
-    (root / "dead").symlink_to("nowhere")
-    (root / "circle").symlink_to("circle")
-    (root / "again").symlink_to(root)
-    (root / "alias").symlink_to("tiny")
-    assert names(root) == ["alias", "shared", "tiny"]
-
-
-@posix
-def test_odd_names_are_literal_or_left_out(root):
+def test_links_may_not_leave_the_root_and_odd_names_are_literal_or_left_out(root, checkpoint_folder):
+    links = {"away": checkpoint_folder, "dead": "nowhere", "circle": "circle", "again": root, "alias": "tiny"}
+    for name, target in links.items():
+        (root / name).symlink_to(target)
     literal = ["<script>alert(1)<", "=HYPERLINK(1)", "x" * 255, "注意"]
     for name in (*literal, "two\nlines", "tab\there", "bell\a", "right\u202eleft"):
         (root / name).mkdir()
     os.mkdir(os.fsencode(root) + b"/\xff\xfe")
-    assert set(names(root)) == {*literal, "shared", "tiny"}
+    assert {entry.name for entry in list_checkpoints([root])} == {*literal, "alias", "shared", "tiny"}
 
 
 def test_equal_names_in_two_folders_can_be_told_apart(root, tmp_path):
@@ -116,12 +106,21 @@ def test_equal_names_in_two_folders_can_be_told_apart(root, tmp_path):
     assert len({e.folder for e in found}) == 5
 
 
-def test_a_tokenizer_that_no_extension_reads_is_said_in_one_sentence(checkpoint_folder, tmp_path, monkeypatch):
-    folder = tmp_path / "other"
-    shutil.copytree(checkpoint_folder, folder)
-    (folder / "vocabulary.json").write_text('{"family": "byt5"}', encoding="utf-8")
-    monkeypatch.setattr(tokenizer_files, "provided", lambda name: ())
-    said = "vocabulary.json: no extension reads tokenizers of other programs."
-    assert list_checkpoints([tmp_path])[0].error.endswith(said)
-    with pytest.raises(CheckpointError, match=said):
-        load.load(folder)
+def test_a_name_that_is_not_here_means_the_checkpoint_that_comes_along(tmp_path, monkeypatch):
+    shipped = tmp_path / "checkpoints"
+    for name in ("one", "two"):
+        (shipped / name).mkdir(parents=True)
+        (shipped / name / "config.json").touch()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(by_name, "shipped", lambda: shipped)
+    for source in ("one", "one@12", "checkpoints/one"):
+        assert named(source) == shipped / source.removeprefix("checkpoints/")
+    for source in ("three", "other/one", "/one", "../one", "", ".", "..", "..@1", "o\0ne"):  # left as it was
+        assert named(source) == by_name.Path(source)
+    with pytest.raises(CheckpointError, match=r"^three: there is no such file or folder.* there are one, two\.$"):
+        check_name(named("three"))
+    for right in ("one", "one@12", "other/three"):
+        check_name(named(right))  # a path says itself what is not there
+    (tmp_path / "here" / "one").mkdir()  # what is here comes first
+    assert [str(named(one)) for one in ("one", "one@12")] == ["one", "one@12"]

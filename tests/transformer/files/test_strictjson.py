@@ -39,6 +39,9 @@ def test_any_bytes_are_json_or_a_value_error(content):
         json.dumps(value, allow_nan=False)
 
 
+MANY = 2_000_000
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -51,28 +54,19 @@ def test_any_bytes_are_json_or_a_value_error(content):
         (b'{"a": 1, "a": 2}', "'a' occurs twice"),
         (rb'{"a": "\ud800"}', "surrogate"),
         (b'{"a": 1} x', "not JSON"),
+        *((b"[" + piece * (MANY // len(piece)), "it ") for piece in (b'"', b'"\\', b"1", b"{}")),
+        (b"[" + b"[]," * MANY + b"[]]", "it has 4,000,002 commas and opening brackets; the limit is 4,000,000"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:30],
 )
 def test_what_is_refused_is_refused_at_once(content, message):
     started = time.process_time()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ClauseError, match=message):
         strictjson.parse(content)
-    assert time.process_time() - started < AT_ONCE
+    assert time.process_time() - started < (20 if len(content) > 10**6 else AT_ONCE)  # in quadratic time hours
 
 
-@pytest.mark.parametrize("piece", [b'"', b'"\\', b"[", b"1", b"{}"])
-def test_four_megabytes_of_anything_take_no_time(piece):
-    content = b"[" + piece * (4_000_000 // len(piece))
-    started = time.process_time()
-    with pytest.raises(ValueError, match="it "):
-        strictjson.parse(content)
-    assert time.process_time() - started < 20  # 4 MB in quadratic time would take hours
-
-
-def test_values_are_counted_before_they_are_made():
-    with pytest.raises(ClauseError, match="it has 4,000,002 commas and opening brackets; the limit is 4,000,000"):
-        strictjson.parse(b"[" + b"[]," * 2_000_000 + b"[]]")
+def test_strings_take_little_memory():
     tracemalloc.start()
     with pytest.raises(ClauseError, match="not JSON"):
         strictjson.parse(b'"\\' * 2_000_000)  # the pattern of strings took 60 bytes for each of these

@@ -37,12 +37,6 @@ def test_numbers_and_plurals_follow_the_template_and_what_was_typed_stays_as_it_
     assert said(say("{piece} in {{braces}}", piece="{n}"), PSEUDO) == "⟦{n} iin {braacees}⟧"
 
 
-def test_a_sentence_inside_another_is_said_too():
-    sentence = say("{pieces} in {where}.", pieces=say_n("{n} token", "{n} tokens", 2), where="data")
-    assert sentence == "2 tokens in data."
-    assert said(sentence, PSEUDO) == "⟦‹2 tookeens› iin data.·⟧"
-
-
 def test_a_quoted_sentence_that_ends_itself_gets_no_second_full_stop():
     def stays(output):
         return say("The output stays “{output}”. Step {n}.", output=output, n=1)
@@ -55,7 +49,14 @@ def test_a_quoted_sentence_that_ends_itself_gets_no_second_full_stop():
     assert said(say("The output stays “{before}”.", before="茶。"), "zh") == "输出仍是“茶。”"
 
 
-def test_a_paragraph_is_made_of_the_sentences_that_a_function_yields():
+def test_sentences_inside_others_joined_or_in_a_paragraph_are_said_too_and_functions_applied_in_each_language():
+    sentence = say("{pieces} in {where}.", pieces=say_n("{n} token", "{n} tokens", 2), where="data")
+    assert (sentence, said(sentence, PSEUDO)) == ("2 tokens in data.", "⟦‹2 tookeens› iin data.·⟧")
+    lines = joined("<br>", [say("Layer"), "data", say("Head")])
+    assert (lines, said(lines, PSEUDO)) == ("Layer<br>data<br>Head", "⟦Laayeer⟧<br>data<br>⟦Heeaad⟧")
+    loud = shouted(say("Layer"), "?")
+    assert (loud, said(loud, PSEUDO), type(shouted("layer"))) == ("LAYER?", "⟦LAAYEER⟧?", str)
+
     @paragraph
     def told(n):
         yield say("Step {n}.", n=n)
@@ -63,23 +64,9 @@ def test_a_paragraph_is_made_of_the_sentences_that_a_function_yields():
         if n > 1:
             yield say("There are others.")
 
-    assert told(2) == "Step 2. There are others."
-    assert said(told(2), PSEUDO) == " ".join(
-        said(one, PSEUDO) for one in (say("Step {n}.", n=2), say("There are others."))
-    )
+    both = (say("Step {n}.", n=2), say("There are others."))
+    assert (told(2), said(told(2), PSEUDO)) == (" ".join(both), " ".join(said(one, PSEUDO) for one in both))
     assert isinstance(told(1), Sentence)
-
-
-def test_joined_sentences_stay_apart():
-    lines = joined("<br>", [say("Layer"), "data", say("Head")])
-    assert lines == "Layer<br>data<br>Head"
-    assert said(lines, PSEUDO) == "⟦Laayeer⟧<br>data<br>⟦Heeaad⟧"
-
-
-def test_a_function_is_applied_in_each_language():
-    assert shouted(say("Layer"), "?") == "LAYER?"
-    assert said(shouted(say("Layer"), "?"), PSEUDO) == "⟦LAAYEER⟧?"
-    assert type(shouted("layer")) is str
 
 
 @pytest.mark.parametrize(

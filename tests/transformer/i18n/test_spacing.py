@@ -29,11 +29,14 @@ def test_a_space_goes_where_a_value_is_chinese(template, value, expected):
 
 
 def test_separators_are_full_width_between_chinese_texts():
-    assert said(joined(", ", ["掩码", "位置"]), "zh") == "掩码、位置"
-    assert said(joined(", ", ["a", "b"]), "zh") == "a, b"
-    assert said(joined(" ", ["看这里。", "再看那里。"]), "zh") == "看这里。再看那里。"
-    assert said(joined(" ", ["我", "喜欢"]), "zh") == "我 喜欢"  # pieces
-    assert said(joined("\n", ["我", "喜欢"]), "zh") == "我\n喜欢"
+    for separator, parts, expected in (
+        (", ", ["掩码", "位置"], "掩码、位置"),
+        (", ", ["a", "b"], "a, b"),
+        (" ", ["看这里。", "再看那里。"], "看这里。再看那里。"),
+        (" ", ["我", "喜欢"], "我 喜欢"),  # pieces
+        ("\n", ["我", "喜欢"], "我\n喜欢"),
+    ):
+        assert said(joined(separator, parts), "zh") == expected
 
 
 @given(st.lists(st.text(alphabet=string.ascii_letters + "我喜欢。 ，“", max_size=6), max_size=6))

@@ -4,20 +4,18 @@ What it has in common with the model is torch's arithmetic and the names of the 
 """
 
 import math
+from functools import partial
 
 import torch
 
-
-def activation(name, x):
-    inner = {
-        "relu": lambda: x * (x > 0),
-        "gelu": lambda: x * 0.5 * (1 + torch.erf(x / math.sqrt(2))),
-        "gelu_tanh": lambda: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-        "silu": lambda: x / (1 + torch.exp(-x)),
-        "none": lambda: x,
-        "quick_gelu": lambda: x / (1 + torch.exp(-1.702 * x)),
-    }
-    return inner[name]()
+ACTIVATIONS = {
+    "relu": lambda x: x * (x > 0),
+    "gelu": lambda x: x * 0.5 * (1 + torch.erf(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + torch.exp(-x)),
+    "none": lambda x: x,
+    "quick_gelu": lambda x: x / (1 + torch.exp(-1.702 * x)),
+}
 
 
 class Plain:
@@ -29,32 +27,28 @@ class Plain:
         self.positions = {name: stack.embedding.positions.table for name, stack in stacks.items()}
 
     def linear(self, x, name):
-        x = x @ self.state[f"{name}.weight"].T
-        return x + self.state[f"{name}.bias"] if f"{name}.bias" in self.state else x
+        return x @ self.state[f"{name}.weight"].T + self.state.get(f"{name}.bias", 0)
 
     def norm(self, x, name):
         if self.c.norm_kind == "none":
             return x
-        gamma, beta = self.state[f"{name}.weight"], self.state.get(f"{name}.bias", torch.zeros(1))
-        n, eps = x.size(-1), self.c.norm_eps
-        mean = x.sum(-1, keepdim=True) / n
-        squares = ((x - mean) ** 2).sum(-1, keepdim=True)
-        if self.c.norm_kind == "rms":
-            return gamma * x / ((x * x).sum(-1, keepdim=True) / n + eps) ** 0.5
-        if self.c.norm_kind == "deviation":
-            return gamma * (x - mean) / ((squares / (n - 1)) ** 0.5 + eps) + beta
-        if self.c.norm_kind == "biased_deviation":
-            return gamma * (x - mean) / ((squares / n) ** 0.5 + eps) + beta
-        return gamma * (x - mean) / (squares / n + eps) ** 0.5 + beta
+        n, eps, centred = x.size(-1), self.c.norm_eps, x - x.sum(-1, keepdim=True) / x.size(-1)
+        squares = (centred**2).sum(-1, keepdim=True)
+        scaled = {
+            "layer": lambda: centred / (squares / n + eps) ** 0.5,
+            "rms": lambda: x / ((x * x).sum(-1, keepdim=True) / n + eps) ** 0.5,
+            "deviation": lambda: centred / ((squares / (n - 1)) ** 0.5 + eps),
+            "biased_deviation": lambda: centred / ((squares / n) ** 0.5 + eps),
+        }
+        return self.state[f"{name}.weight"] * scaled[self.c.norm_kind]() + self.state.get(f"{name}.bias", 0)
 
     def attention(self, x, context, name, *, causal):
         c = self.c
         q, k, v = (self.linear(y, f"{name}.{p}_proj") for y, p in ((x, "q"), (context, "k"), (context, "v")))
         heads = []
         for head in range(c.n_heads):
-            own = slice(head * c.d_head, (head + 1) * c.d_head)
             group = head // (c.n_heads // c.n_kv_heads)
-            shared = slice(group * c.d_head, (group + 1) * c.d_head)
+            own, shared = (slice(n * c.d_head, (n + 1) * c.d_head) for n in (head, group))
             scores = q[..., own] @ k[..., shared].mT / c.d_head**0.5
             if causal:
                 later = torch.ones_like(scores, dtype=torch.bool).triu(1)
@@ -63,11 +57,8 @@ class Plain:
         return self.linear(torch.cat(heads, -1), f"{name}.out_proj")
 
     def feed_forward(self, x, name):
-        if self.c.gated:
-            inner = activation(self.c.activation, self.linear(x, f"{name}.gate_proj"))
-            inner = inner * self.linear(x, f"{name}.up_proj")
-        else:
-            inner = activation(self.c.activation, self.linear(x, f"{name}.up_proj"))
+        up, curve = self.linear(x, f"{name}.up_proj"), ACTIVATIONS[self.c.activation]
+        inner = curve(self.linear(x, f"{name}.gate_proj")) * up if self.c.gated else curve(up)
         return self.linear(inner, f"{name}.down_proj")
 
     def sublayer(self, x, name, function):
@@ -88,20 +79,18 @@ class Plain:
         return self.norm(x, f"{stack}.embedding.norm") if c.embedding_norm else x
 
     def stack(self, stack, x, memory):
-        n_layers = self.c.n_encoder_layers if stack == "encoder" else self.c.n_decoder_layers
-        for i in range(n_layers):
-            name = f"{stack}.layers.{i}"
-            causal = stack == "decoder"
-            own = lambda y, name=name, causal=causal: self.attention(y, y, f"{name}.self_attn", causal=causal)  # noqa: E731
-            feed = lambda y, name=name: self.feed_forward(y, f"{name}.ffn")  # noqa: E731
-            if self.c.parallel_residual:
-                x = x + self.sublayer(x, f"{name}.self_attn", own) + self.sublayer(x, f"{name}.ffn", feed)
-                continue
-            x = x + self.sublayer(x, f"{name}.self_attn", own)
-            if causal and memory is not None:
-                cross = lambda y, name=name: self.attention(y, memory, f"{name}.cross_attn", causal=False)  # noqa: E731
-                x = x + self.sublayer(x, f"{name}.cross_attn", cross)
-            x = x + self.sublayer(x, f"{name}.ffn", feed)
+        for i in range(self.c.n_encoder_layers if stack == "encoder" else self.c.n_decoder_layers):
+            parts = {
+                "self_attn": lambda y, name: self.attention(y, y, name, causal=stack == "decoder"),
+                "cross_attn": lambda y, name: self.attention(y, memory, name, causal=False),
+                "ffn": self.feed_forward,
+            }
+            read = x
+            for part, function in parts.items():
+                if part != "cross_attn" or (memory is not None and stack == "decoder"):
+                    name = f"{stack}.layers.{i}.{part}"
+                    x = x + self.sublayer(read, name, partial(function, name=name))
+                    read = read if self.c.parallel_residual else x
         return self.norm(x, f"{stack}.final_norm") if self.c.final_norm else x
 
     def logits(self, src, tgt, types=0):
@@ -116,7 +105,7 @@ class Plain:
         elif not c.mlm_head:
             return x
         if c.mlm_head:
-            x = self.norm(activation(c.mlm_activation, self.linear(x, "mlm_head.proj")), "mlm_head.norm")
+            x = self.norm(ACTIVATIONS[c.mlm_activation](self.linear(x, "mlm_head.proj")), "mlm_head.norm")
         logits = (x * c.output_scale) @ self.state[table if c.tie_output else "output_table"].T
         logits = logits + self.state.get("output_bias", 0)
         return torch.tanh(logits / c.logit_cap) * c.logit_cap if c.logit_cap else logits

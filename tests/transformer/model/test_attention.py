@@ -1,25 +1,14 @@
-"""Attention is its definition row by row, and torch's own, whether somebody looks or not."""
+"""Attention is its definition row by row, whether somebody looks or not; masks hide the future and padding."""
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from transformer.model.attention import scaled_dot_product_attention
 from transformer.model.attention_scores import Scoring, capped, masked_softmax
+from transformer.model.masks import causal_mask, combine_masks, padding_mask
 from transformer.model.taps import Recorder, tap_of
-
-
-def random_qkv(n_queries=5, n_keys=7, *, seed=0):
-    """Queries [2, 3, Q, 4], keys and values [2, 3, K, 4]."""
-    generator = torch.Generator().manual_seed(seed)
-    shapes = (2, 3, n_queries, 4), (2, 3, n_keys, 4), (2, 3, n_keys, 4)
-    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
-
-
-def random_mask(n_queries=5, n_keys=7, *, seed=0):
-    """Every query may attend to at least one key [2, 1, Q, K]."""
-    mask = torch.rand(2, 1, n_queries, n_keys, generator=torch.Generator().manual_seed(seed)) < 0.6
-    mask[..., 0] = True
-    return mask
 
 
 def by_hand(q, k, v, mask, how, bias):
@@ -45,17 +34,16 @@ HOW = [Scoring(0.5), Scoring(0.3), Scoring(0.5, cap=0.8), Scoring(0.5, fill=-1e9
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("biased", [True, False])
 def test_tapped_and_untapped_are_the_definition_also_of_a_row_that_may_see_nothing(how, biased):
-    q, k, v = random_qkv()
+    q, k, v = (torch.randn(2, 3, n, 4, dtype=torch.float64) for n in (5, 7, 7))
     bias = torch.randn(1, 3, 5, 7, dtype=torch.float64) if biased else None
-    mask = random_mask()
+    mask = torch.rand(2, 1, 5, 7) < 0.6
+    mask[..., 0] = True
     mask[1, 0, 2] = False
     for tap in (tap_of(), tap_of(Recorder(("*",)))):
-        found = scaled_dot_product_attention(q, k, v, mask, how=how, bias=bias, tap=tap)
-        assert torch.allclose(found, by_hand(q, k, v, mask, how, bias), rtol=0, atol=1e-10)
-        if biased:
-            found = scaled_dot_product_attention(q, k, v, None, how=how, bias=bias, tap=tap)
-            whole = by_hand(q, k, v, torch.ones_like(mask), how, bias)
-            assert torch.allclose(found, whole, rtol=0, atol=1e-10)
+        for own in (mask, None) if biased else (mask,):
+            found = scaled_dot_product_attention(q, k, v, own, how=how, bias=bias, tap=tap)
+            expected = by_hand(q, k, v, torch.ones_like(mask) if own is None else own, how, bias)
+            assert torch.allclose(found, expected, rtol=0, atol=1e-10)
 
 
 def test_scores_do_not_overflow_and_a_closed_row_is_even_with_a_finite_fill_and_empty_without():
@@ -66,3 +54,12 @@ def test_scores_do_not_overflow_and_a_closed_row_is_even_with_a_finite_fill_and_
     assert (filled[0, 0, 1].tolist(), empty[0, 0, 1].tolist()) == ([0.25] * 4, [0.0] * 4)
     assert torch.equal(filled[0, 0, 0], empty[0, 0, 0])  # e^-1e9 is 0
     assert capped(torch.tensor([-1e6, 1e6]), 50.0).abs().max() <= 50.0
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=1, max_size=4), st.integers(1, 5))
+def test_a_query_sees_itself_and_the_past_only_and_nobody_padding(rows, n_queries):
+    causal, padding = causal_mask(n_queries, offset=5 - n_queries), padding_mask(torch.tensor(rows), pad_id=2)
+    before = causal.clone()
+    expected = [[[k <= q and row[k] != 2 for k in range(5)] for q in range(5 - n_queries, 5)] for row in rows]
+    assert combine_masks(causal, padding).tolist() == [[row] for row in expected]
+    assert torch.equal(combine_masks(causal), before)  # the arguments are as they were

@@ -19,7 +19,7 @@ from transformer.model.module import Dropout, random_bytes
 from transformer.tap import Recorder, Replacer, sites, tap_of
 
 STACKS = {"both": {}, "decoder": DECODER, "encoder": ENCODER}
-YES_NO = st.booleans()
+YES_NO, ACTIVATION = st.booleans(), st.sampled_from(list(ACTIVATIONS))
 
 
 @st.composite
@@ -35,12 +35,12 @@ def features(draw):
         "parallel_residual": parallel,
         "residual": parallel or draw(YES_NO),
         "norm_eps": draw(st.sampled_from([1e-12, 1e-5, 0.05])),
-        "activation": draw(st.sampled_from(list(ACTIVATIONS))),
+        "activation": draw(ACTIVATION),
         "bias": draw(YES_NO),
         "logit_cap": draw(st.sampled_from([None, 3.0])),
         "output_scale": draw(st.sampled_from([1.0, 12**-0.5])),
         "mlm_head": stacks == "encoder" and draw(YES_NO),
-        "mlm_activation": draw(st.sampled_from(list(ACTIVATIONS))),
+        "mlm_activation": draw(ACTIVATION),
         "n_token_types": draw(st.integers(0, 2)) if stacks != "decoder" else 0,
         "n_kv_heads": draw(st.sampled_from([1, 3])),
         "d_head": draw(st.sampled_from([0, 5])),
@@ -48,9 +48,7 @@ def features(draw):
     for name in ("final_norm", "gated", "embedding_norm", "scale_embedding", "tie_output", "output_bias"):
         changes[name] = draw(YES_NO)
     for name in ("attention_bias", "attention_output_bias", "ffn_bias", "norm_bias"):
-        changes[name] = draw(st.sampled_from([None, True, False]))
-    if kind == "rms":
-        changes["norm_bias"] = draw(st.sampled_from([None, False]))
+        changes[name] = draw(st.sampled_from([None, *([True] if (kind, name) != ("rms", "norm_bias") else []), False]))
     return changes
 
 
@@ -117,8 +115,7 @@ def test_every_site_has_its_axes_and_is_live(changes):
 
 
 def test_token_types_are_chosen_and_are_0_by_default():
-    model, src = tiny_model(**ENCODER, n_token_types=3), random_ids(2, 6)
-    types = torch.tensor([[0, 0, 1, 1, 2, 2]] * 2)
+    model, src, types = tiny_model(**ENCODER, n_token_types=3), random_ids(2, 6), torch.tensor([[0, 0, 1, 1, 2, 2]] * 2)
     assert close(model.encode(src, types), Plain(model).logits(src, None, types))
     assert close(model.encode(src), model.encode(src, torch.zeros_like(types)))
     assert not torch.allclose(model.encode(src, types), model.encode(src))
@@ -140,15 +137,16 @@ def test_training_drops_the_right_share_the_same_whatever_the_type_and_keeps_mea
     dropped.sum().backward()
     assert torch.equal(x.grad.T, dropped)
     assert Dropout(p).eval()(x) is Dropout(0.0).train()(x) is x
+    assert [random_bytes(n, x.device).shape for n in (0, 7)] == [(0,), (7,)]
+    many = np.bincount(random_bytes(256_000, x.device).numpy(), minlength=256)  # 8 bits each, and all as often
+    assert ((many - 1000.0) ** 2 / 1000).sum() < 400  # chi squared of 255 degrees of freedom: 400 is far out
 
 
-def test_dropout_acts_on_a_sub_layers_output_only():
+def test_dropout_acts_on_a_sub_layers_output_on_weights_of_attention_and_on_the_values_inside_a_feed_forward_layer():
     residual, x = Residual(tiny_config(dropout=0.5)).train(), torch.randn(4, 50, 12)
     added = residual(x, torch.ones_like) - x
     assert set(added.round(decimals=4).unique().tolist()) == {0.0, 2.0}
 
-
-def test_dropout_in_attention_acts_on_weights_and_in_a_feed_forward_layer_on_the_values_inside():
     model, src, tgt = tiny_model(attention_dropout=0.5), random_ids(3, 9), random_ids(3, 7)
     names = [name for name in sites(model.config) if name.endswith("self_attn.weights")]
     seen, whole = (Recorder(names) for _ in range(2))
@@ -161,20 +159,10 @@ def test_dropout_in_attention_acts_on_weights_and_in_a_feed_forward_layer_on_the
     for name in names:
         assert (seen.values[name] == 0).sum() > (whole.values[name] == 0).sum(), name
 
-    network, x = FeedForward(tiny_config(ffn_dropout=0.5)).double(), torch.randn(4, 50, 12, dtype=torch.float64)
+    network, x = FeedForward(tiny_config(ffn_dropout=0.5)).double(), x.double()
     torch.manual_seed(3)
     found = network.train()(x)
     torch.manual_seed(3)
     inside = Dropout(0.5).train()(torch.relu(network.up_proj(x)))
     assert close(found, inside @ network.down_proj.weight.T + network.down_proj.bias)
     assert not close(found, network.eval()(x))
-
-
-@pytest.mark.parametrize("n", [0, 7, 1000])
-def test_bytes_are_uniform(n):
-    torch.manual_seed(1)
-    found = random_bytes(n, torch.device("cpu"))
-    assert found.shape == (n,)
-    assert found.dtype == torch.uint8
-    many = np.bincount(random_bytes(256_000, torch.device("cpu")).numpy(), minlength=256)
-    assert ((many - 1000.0) ** 2 / 1000).sum() < 400  # chi squared of 255 degrees of freedom: 400 is far out

@@ -2,11 +2,10 @@
 
 import math
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.transformer.tiny import padded_source, random_ids, tiny_model
@@ -15,74 +14,63 @@ from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.distribution import sampling_distribution
 from transformer.runs.query import Sampling
 
-PAD, EOS, VOCAB = 0, 3, 8
+PAD, EOS = 0, 3
 SEEDS = (7, 8, 9)
 FORCED = [[5, 6], [], [4, EOS]]
 VARIANTS = [{}, {"norm": "post", "bias": False, "positions": "learned"}, {"decoder_start_id": PAD}]
-NO_LIMITS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}  # as in `Sampling`
 
 
-def limited(**changes):
-    return SimpleNamespace(**(NO_LIMITS | changes))
-
-
-def small_model(seed=0, **changes):
+def small_model(**changes):
     """With so few pieces that some rows end early; untied, or it would repeat what it reads."""
-    return tiny_model(seed=seed, **({"tgt_vocab_size": VOCAB, "tie_output": False} | changes))
+    return tiny_model(tgt_vocab_size=8, tie_output=False, **changes)
 
 
-def prefix_of(model, src, *, cached=True):
-    return Prefix(model, src, cache=KVCache(model.config.n_decoder_layers) if cached else None)
-
-
-def decoded(prefix, limits, *, seeds=SEEDS, max_new=6, forced=None):
-    """Greedily if there are no limits."""
-    if limits is None:
-        return greedy(prefix, max_new=max_new, forced=forced)
-    return sample(prefix, limited(**limits), max_new=max_new, seeds=seeds, forced=forced)
+def decoded(model, src, how=None, *, seeds=SEEDS, max_new=6, forced=None, cached=True):
+    """Each step, greedily if nothing is said."""
+    prefix = Prefix(model, src, cache=KVCache(model.config.n_decoder_layers) if cached else None)
+    if how is None:
+        return list(greedy(prefix, max_new=max_new, forced=forced))
+    return list(sample(prefix, how, max_new=max_new, seeds=seeds, forced=forced))
 
 
 @pytest.mark.parametrize("changes", VARIANTS)
 @pytest.mark.parametrize("forced", [None, FORCED])
-@pytest.mark.parametrize("limits", [None, {}, {"temperature": 0.7, "top_k": 5}, {"temperature": 2.0, "top_p": 0.8}])
-def test_a_batch_is_decoded_with_a_cache_as_each_row_alone_without(changes, forced, limits):
+@pytest.mark.parametrize("how", [None, Sampling(temperature=0.7, top_k=5), Sampling(temperature=2.0, top_p=0.8)])
+def test_a_batch_is_decoded_with_a_cache_as_each_row_alone_without(changes, forced, how):
     model, src = small_model(**changes), padded_source()
-    together = list(decoded(prefix_of(model, src), limits, forced=forced))
+    together = decoded(model, src, how, forced=forced)
     for row, length in enumerate((6, 4, 1)):
         own = slice(row, row + 1)
-        single = prefix_of(model, src[own, :length], cached=False)
-        alone = list(decoded(single, limits, seeds=SEEDS[own], forced=forced and forced[own]))
+        settings = {"seeds": SEEDS[own], "forced": forced and forced[own], "cached": False}
+        alone = decoded(model, src[own, :length], how, **settings)
         assert collect(iter(alone)) == [collect(iter(together))[row]]
         for a, b in zip(alone, together, strict=False):
             assert a.finished == b.finished[own]
             assert a.log_probs[0] == pytest.approx(b.log_probs[row], abs=1e-10, rel=0)
 
 
-def test_rows_that_ended_are_padded_and_cost_nothing():
-    steps = list(greedy(prefix_of(small_model(), padded_source()), max_new=8, forced=[[EOS], [5, EOS], []]))
+def test_rows_that_ended_are_padded_and_cost_nothing_and_padding_is_never_written_however_probable_it_is():
+    steps = decoded(small_model(), padded_source(), max_new=8, forced=[[EOS], [5, EOS], []])
     for before, after in pairwise(steps):
         for row, over in enumerate(before.finished):
             assert not over or (after.ids[row], after.log_probs[row], after.finished[row]) == (PAD, 0.0, True)
     rows = collect(iter(steps))
     assert rows[:2] == [[EOS], [5, EOS]]
     assert PAD not in rows[2]
-    both_ended = list(greedy(prefix_of(small_model(), padded_source()), max_new=8, forced=[[5, EOS], [EOS], [EOS]]))
+    both_ended = decoded(small_model(), padded_source(), max_new=8, forced=[[5, EOS], [EOS], [EOS]])
     assert [step.finished for step in both_ended] == [(False, True, True), (True, True, True)]
-
-
-@pytest.mark.parametrize("limits", [None, {}])
-def test_padding_is_never_written_however_probable_it_is(limits):
     model = tiny_model(output_bias=True)
     model.output_bias[PAD] = 50.0
-    assert all(PAD not in row and row for row in collect(decoded(prefix_of(model, padded_source()), limits)))
+    for how in (None, Sampling()):
+        assert all(PAD not in row and row for row in collect(iter(decoded(model, padded_source(), how))))
 
 
-@pytest.mark.parametrize("limits", [{"temperature": 0.6, "top_k": 9}, {"temperature": 1.5, "top_p": 0.8}])
-def test_pieces_are_drawn_as_often_as_the_distribution_says(limits):
+@pytest.mark.parametrize("how", [Sampling(temperature=0.6, top_k=9), Sampling(temperature=1.5, top_p=0.8)])
+def test_pieces_are_drawn_as_often_as_the_distribution_says(how):
     model, src, n = tiny_model(), random_ids(1, 5), 1_500
-    first = prefix_of(model, src).next_log_probs()[0].index_fill(0, torch.tensor([PAD]), -torch.inf)
-    expected = n * sampling_distribution(first, limited(**limits))
-    (step,) = decoded(prefix_of(model, src.expand(n, 5)), limits, seeds=range(n), max_new=1)
+    first = Prefix(model, src, cache=None).next_log_probs()[0].index_fill(0, torch.tensor([PAD]), -torch.inf)
+    expected = n * sampling_distribution(first, how)
+    (step,) = decoded(model, src.expand(n, 5), how, seeds=range(n), max_new=1)
     found = torch.bincount(torch.tensor(step.ids), minlength=19)
     assert (found[expected == 0] == 0).all()
     often = expected > 5
@@ -97,6 +85,7 @@ LOGITS = st.lists(st.floats(-20, 20) | st.just(-math.inf), min_size=1, max_size=
 
 
 @given(row=LOGITS, temperature=st.floats(0.05, 5), top_k=st.integers(0, 14), top_p=st.floats(0.01, 1))
+@example([0.0] * 8, 1.0, 4, 0.5)  # what top-k leaves is a whole for top-p
 def test_the_distribution_keeps_the_right_pieces(row, temperature, top_k, top_p):
     log_probs = torch.tensor(row, dtype=torch.float64).log_softmax(-1)
     whole = (log_probs / temperature).softmax(-1)
@@ -114,6 +103,5 @@ def test_the_distribution_keeps_the_right_pieces(row, temperature, top_k, top_p)
 
 
 def test_no_piece_is_lost_to_rounding():
-    log_probs = 2 * torch.randn(50, 8_000, generator=torch.Generator().manual_seed(0))
-    log_probs = log_probs.log_softmax(-1)
+    log_probs = (2 * torch.randn(50, 8_000, generator=torch.Generator().manual_seed(0))).log_softmax(-1)
     assert bool((sampling_distribution(log_probs, Sampling()) > 0).all())

@@ -13,14 +13,14 @@ from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, load, run
 from transformer.errors import QueryError
-from transformer.runs import dynamic_batching, reading, running
+from transformer.runs import dynamic_batching, reading
 from transformer.runs.dynamic_batching import run_together
+from transformer.runs.query import Query
 from transformer.text.tokenizer import Encoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 WORDS = ("ba", "lo", "mi", "ta", "ke", "su")
-EOS = 3
 HOW = [
     Sampling(seed=4),
     Sampling(seed=4, temperature=0.3),
@@ -39,20 +39,31 @@ def checkpoint(request):
 def decoded_alone(monkeypatch):
     """The queries that were decoded by themselves."""
     queries, decode = [], reading.EncodedBatch.decode
-
-    def watched(self, *args):
-        queries.extend(self.queries)
-        return decode(self, *args)
-
+    watched = lambda self, *more: queries.extend(self.queries) or decode(self, *more)  # noqa: E731
     monkeypatch.setattr(reading.EncodedBatch, "decode", watched)
     return queries
 
 
-def mixed_queries(checkpoint):
+def outcome(checkpoint, query):
+    """What a run alone gives or raises."""
+    try:
+        return run(checkpoint, query)
+    except QueryError as error:
+        return error
+
+
+def assert_as_alone(checkpoint, queries, **how):
+    """Together the queries have what each has alone, which is given back."""
+    expected = [outcome(checkpoint, query) for query in queries]
+    assert_alike(run_together(checkpoint, queries, **how), expected)
+    return expected
+
+
+def test_each_trace_is_that_of_a_run_alone(checkpoint):
     sources = ["ba lo mi ta", "mi", "lo ke su ba lo su mi", "ta ta", "ba lo mi ta", "su"]
     forced = {"forced": (7, 5)} if checkpoint.model.anatomy.writes else {}
     changed = (SilentHead(checkpoint.model.anatomy.kinds[0], 0, 1),)
-    return [
+    queries = [
         *(checkpoint.query(source, max_new=9) for source in sources),
         *(checkpoint.query(sources[i], decoding=how, max_new=8) for i, how in enumerate(HOW)),
         checkpoint.query("su ba", max_new=3),
@@ -62,26 +73,7 @@ def mixed_queries(checkpoint):
         checkpoint.query("ta lo", max_new=6, interventions=changed),
         checkpoint.query("ta lo", max_new=512),
     ]
-
-
-def outcome(checkpoint, query):
-    """What a run alone gives or raises."""
-    try:
-        return run(checkpoint, query)
-    except QueryError as error:
-        return str(error)
-
-
-def outcomes(checkpoint, queries):
-    found = list(run_together(checkpoint, queries))
-    assert len(found) == len(queries)
-    return [str(one) if isinstance(one, QueryError) else one for one in found]
-
-
-def test_each_trace_is_that_of_a_run_alone(checkpoint):
-    queries = mixed_queries(checkpoint)
-    expected = [run(checkpoint, query) for query in queries]
-    assert_alike(run_together(checkpoint, queries), expected)
+    expected = assert_as_alone(checkpoint, queries)
     assert_alike(run_together(checkpoint, queries[4:2:-1]), expected[4:2:-1])
     assert list(run_together(checkpoint, queries[:1])) == expected[:1]
 
@@ -120,94 +112,71 @@ def made_up(seed, **changes):
     return SimpleNamespace(name="made up", content_hash="hash", **parts)
 
 
+def asking(source, **how):
+    return Query(checkpoint="hash", source=source, **how)
+
+
+FEATURES = {
+    "norm": st.sampled_from(["pre", "post"]),
+    "n_kv_heads": st.just(1),
+    "positions": st.just("learned"),
+    "tie_output": st.just(True),
+    "n_encoder_layers": st.just(1),
+}
+QUERIES = st.builds(
+    lambda words, max_new, decoding: asking(" ".join(words), max_new=max_new, **decoding),
+    st.lists(st.sampled_from(WORDS), max_size=12),
+    st.integers(1, 20),
+    st.sampled_from([{}, {}, *({"decoding": how} for how in HOW)]),
+)
+
+
 @settings(max_examples=8)
-@given(data=st.data())
-def test_random_models_write_in_company_what_they_write_alone(data):
-    changes = data.draw(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "norm": st.sampled_from(["pre", "post"]),
-                "n_kv_heads": st.just(1),
-                "positions": st.just("learned"),
-                "tie_output": st.just(True),
-                "n_encoder_layers": st.just(1),
-            },
-        )
-    )
-    checkpoint = made_up(data.draw(st.integers(0, 999)), **changes)
-    words = st.lists(st.sampled_from(WORDS), min_size=0, max_size=12).map(" ".join)
-    how = st.sampled_from([None, None, *HOW])
-    queries = [
-        running.Query(
-            checkpoint="hash",
-            source=data.draw(words),
-            max_new=data.draw(st.integers(1, 20)),
-            **({"decoding": decoding} if (decoding := data.draw(how)) else {}),
-        )
-        for _ in range(data.draw(st.integers(1, 12)))
-    ]
-    assert_alike(outcomes(checkpoint, queries), [outcome(checkpoint, query) for query in queries])
+@given(st.integers(0, 999), st.fixed_dictionaries({}, optional=FEATURES), st.lists(QUERIES, min_size=1, max_size=12))
+def test_random_models_write_in_company_what_they_write_alone(seed, changes, queries):
+    assert_as_alone(made_up(seed, **changes), queries)
 
 
 def test_pieces_that_are_equally_probable_are_chosen_alone(decoded_alone):
     checkpoint = made_up(3, output_bias=True)
-    with torch.no_grad():
-        checkpoint.model.output_weight[5] = checkpoint.model.output_weight[4]
-        checkpoint.model.output_bias[4:6] = 30.0  # these two and no other are ever chosen
-    queries = [running.Query(checkpoint="hash", source=word, max_new=4) for word in WORDS]
+    checkpoint.model.output_weight[5] = checkpoint.model.output_weight[4]
+    checkpoint.model.output_bias[4:6] = 30.0  # these two and no other are ever chosen
+    queries = [asking(word, max_new=4) for word in WORDS]
     found = list(run_together(checkpoint, queries))
     assert decoded_alone == queries
     assert_alike(found, [run(checkpoint, query) for query in queries])
 
 
-def test_what_a_batch_gets_wrong_does_not_reach_a_trace(monkeypatch):
-    checkpoint, calls = made_up(4), []
-    queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
-    queries += [running.Query(checkpoint="hash", source=word, max_new=6, decoding=HOW[0]) for word in WORDS]
-    expected = [run(checkpoint, query) for query in queries]
+@pytest.mark.parametrize("wrong", [(5, 6, 3), QueryError("not finite"), MemoryError()], ids=str)
+def test_what_a_batch_gets_wrong_does_not_reach_a_trace(wrong, monkeypatch):
+    """Neither a wrong output nor a failure: those are run one by one."""
+    queries = [asking(word, max_new=6, **how) for how in ({}, {"decoding": HOW[0]}) for word in WORDS]
+    n_read = []
 
-    def wrong(reading, pause):
-        calls.append(reading)
-        return [(5, 6, EOS)] * len(reading.queries)
+    def write(reading, pause):
+        n_read.append(len(reading.queries))
+        if isinstance(wrong, Exception):
+            raise wrong
+        return [wrong] * len(reading.queries)
 
-    monkeypatch.setattr(dynamic_batching, "_write", wrong)
-    assert_alike(run_together(checkpoint, queries), expected)
-    assert sum(len(reading.queries) for reading in calls) == len(queries)  # once, whatever comes of it
-
-
-@pytest.mark.parametrize("error", [QueryError("not finite"), MemoryError()])
-def test_a_batch_that_fails_is_run_one_by_one(error, monkeypatch):
-    def fail(*args):
-        raise error
-
-    checkpoint = made_up(5)
-    queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
-    monkeypatch.setattr(dynamic_batching, "_write", fail)
-    assert_alike(run_together(checkpoint, queries), [run(checkpoint, query) for query in queries])
+    monkeypatch.setattr(dynamic_batching, "_write", write)
+    assert_as_alone(made_up(4), queries)
+    assert isinstance(wrong, Exception) or sum(n_read) == len(queries)  # once, whatever comes of it
 
 
 def test_one_query_that_is_refused_takes_nobody_along(checkpoint):
     good = [checkpoint.query(source, max_new=5) for source in ("ba lo", "mi ta ba", "su")]
-    bad = [checkpoint.query(" "), checkpoint.query("ba " * 60), running.Query(checkpoint="other", source="ba")]
-    queries = [bad[0], good[0], bad[1], good[1], bad[2], good[2]]
-    found = outcomes(checkpoint, queries)
-    assert_alike(found, [outcome(checkpoint, query) for query in queries])
-    assert [isinstance(one, str) for one in found] == [True, False] * 3
+    bad = [checkpoint.query(" "), checkpoint.query("ba " * 60), Query(checkpoint="other", source="ba")]
+    found = assert_as_alone(checkpoint, [bad[0], good[0], bad[1], good[1], bad[2], good[2]])
+    assert [isinstance(one, QueryError) for one in found] == [True, False] * 3
 
 
 def test_a_pause_stands_between_the_rounds(checkpoint):
     """What is done in a pause, another run of the same model included, changes nothing."""
-    other = checkpoint.query("mi ta", max_new=3)
+    other, found = checkpoint.query("mi ta", max_new=3), []
     queries = [checkpoint.query(source, max_new=9) for source in ("ba lo mi", "ta", "su ke lo")]
-    found, pauses = [], []
-
-    def pause():
-        pauses.append(1)
-        found.append(run(checkpoint, other))
-
-    expected = [run(checkpoint, query) for query in queries]
-    assert_alike(run_together(checkpoint, queries, pause=pause), expected)
+    pause = lambda: found.append(run(checkpoint, other))  # noqa: E731
+    expected = assert_as_alone(checkpoint, queries, pause=pause)
     assert run(checkpoint, queries[0], pause=pause) == expected[0]
-    assert bool(pauses) == checkpoint.model.anatomy.writes
+    assert bool(found) == checkpoint.model.anatomy.writes
     assert all(one == run(checkpoint, other) for one in found)

@@ -8,11 +8,12 @@ from transformer import Beam, Greedy, Sampling
 from transformer.analysis import one_weight
 from transformer.analysis.head_statistics import measure
 from transformer.runs.running import replay, run_batch
-from transformer.tap import Recorder, tap_of
 
 
-@pytest.fixture(scope="module", params=FEATURED)
+@pytest.fixture(scope="module", params=["pair", *FEATURED])
 def checkpoint(request, tmp_path_factory):
+    if request.param == "pair":
+        return request.getfixturevalue("pair")
     return featured(request.param, tmp_path_factory.mktemp("featured"))
 
 
@@ -21,7 +22,7 @@ def trace(checkpoint):
     return checkpoint.run(checkpoint.query("ba lo mi ta", max_new=8))
 
 
-def test_a_loaded_model_decodes_what_one_pass_says(checkpoint, trace):
+def test_a_loaded_model_decodes_what_one_pass_says_and_heads_are_measured_by_the_keys_that_they_see(checkpoint, trace):
     """Decoded step by step with a cache, from parameters that lie joined; read again in one recorded pass."""
     if trace.n_steps:
         best = trace.log_probs.copy()
@@ -32,54 +33,48 @@ def test_a_loaded_model_decodes_what_one_pass_says(checkpoint, trace):
             np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-5)
             assert (maps[:, ~trace.mask(kind, layer)] == 0).all()
             assert (maps[:, trace.mask(kind, layer)] > 0).all()
+        share = measure(trace, kind, eos_id=checkpoint.config.eos_id)["entropy_share"].values
+        assert np.nanmax(share) <= 1 + 1e-6
+        if checkpoint.config.windows:
+            assert np.isnan(share[2][:, 0]).all()
+            assert trace.mask(kind, 2).sum(-1).max() == 2
 
 
 def test_one_weight_is_what_the_model_computed(checkpoint, trace):
     for kind in trace.kinds:
-        for layer in range(len(trace.maps(kind))):
+        for layer, maps in enumerate(trace.maps(kind)):
             found = replay(checkpoint, trace, one_weight.sites(kind, layer, config=checkpoint.config))
-            for head in range(trace.maps(kind).shape[1]):
+            for head, weights in enumerate(maps):
                 walk = one_weight.walk(found, checkpoint.model, kind=kind, layer=layer, head=head, query=2)
                 assert max(vars(walk.differences).values()) < 1e-5
-                np.testing.assert_allclose(walk.weights, trace.maps(kind)[layer, head, 2], atol=1e-5)
-
-
-def test_prefixes_that_are_read_one_by_one_record_the_same(checkpoint, trace):
-    """A tap that is not causal makes every prefix be read by itself."""
-
-    class Looker(Recorder):
-        causal = False
-
-    if trace.n_steps:
-        again = checkpoint.run(trace.query, tap=tap_of(Looker(())))
-        assert again.tgt_ids == trace.tgt_ids
-        for kind in trace.kinds:
-            np.testing.assert_allclose(again.maps(kind), trace.maps(kind), atol=1e-5)
-            for layer in range(len(trace.maps(kind))):
-                assert np.array_equal(again.mask(kind, layer), trace.mask(kind, layer))
+                np.testing.assert_allclose(walk.weights, weights[2], atol=1e-5)
 
 
 def test_a_batch_is_what_its_sentences_are_alone(checkpoint):
-    ways = (Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4))[: 3 if checkpoint.model.anatomy.writes else 1]
-    queries = [checkpoint.query(text, max_new=8, decoding=how) for text in ("ba lo mi ta", "lo") for how in ways]
-    for query, together in zip(queries, run_batch(checkpoint, queries), strict=True):
-        one = checkpoint.run(query)
-        assert (one.tgt_ids, one.texts, one.notes) == (together.tgt_ids, together.texts, together.notes)
-        assert together.row_labels()[: len(one.row_labels())] == one.row_labels()
-        np.testing.assert_allclose(together.log_probs, one.log_probs, atol=1e-4)
+    ways = [{}]
+    if checkpoint.model.anatomy.writes:
+        ways += [{"decoding": Beam(size=3), "hypothesis": 2}, {"decoding": Beam(size=3), "forced": (9,)}]
+        ways += [{"decoding": Sampling(temperature=0.8, seed=4)}, {"decoding": Greedy(), "forced": (7, 3)}]
+    settings = [{"max_new": 8, **way} for way in ways] + [{"max_new": 3}, {"max_new": 512}]
+    queries = [checkpoint.query(text, **how) for text in ("ba lo mi ta", "lo") for how in settings]
+    batch, bare = run_batch(checkpoint, queries), run_batch(checkpoint, queries, maps=False)
+    assert [one.tgt_ids for one in bare] == [one.tgt_ids for one in batch]
+    assert all(one.maps(kind).shape[2:] == (0, 0) for one in bare for kind in one.kinds)
+    for query, together in zip(queries, batch, strict=True):
+        one, pad = checkpoint.run(query), (checkpoint.config.pad_id,)
+        for field in ("query", "notes", "source_text", "tgt_ids", "tgt_tokens", "texts", "stop_reason"):
+            assert getattr(together, field) == getattr(one, field)
+        assert [h.ids for h in together.hypotheses] == [h.ids for h in one.hypotheses]
+        for field in ("src_ids", "read_ids"):
+            own, found = getattr(one, field), getattr(together, field)
+            assert found == own + pad * (len(found) - len(own))
+        for labels in ([found.row_labels() for found in (one, together)], [one.src_tokens, together.src_tokens]):
+            assert labels[1][: len(labels[0])] == labels[0]
+        np.testing.assert_allclose(together.log_probs, one.log_probs, rtol=1e-4, atol=1e-4)
+        assert together.log_prob == pytest.approx(one.log_prob, abs=1e-4)
         for kind in one.kinds:
             n_queries, n_keys = one.maps(kind).shape[2:]
             assert together.n_tokens(kind) == one.n_tokens(kind)
+            assert (together.mask(kind)[..., :n_queries, :n_keys] == one.mask(kind)).all()
             np.testing.assert_allclose(together.maps(kind)[:, :, :n_queries, :n_keys], one.maps(kind), atol=1e-5)
             assert (together.maps(kind)[:, :, :n_queries, n_keys:] == 0).all()
-
-
-def test_measures_of_heads_count_the_keys_that_their_layer_sees(checkpoint, trace):
-    for kind in trace.kinds:
-        found = measure(trace, kind, eos_id=checkpoint.config.eos_id)
-        share = found["entropy_share"].values
-        assert np.nanmax(share) <= 1 + 1e-6
-        if checkpoint.config.windows:
-            assert np.isnan(share[2][:, 0]).all()
-            n_open = trace.mask(kind, 2).sum(-1)
-            assert n_open.max() == 2

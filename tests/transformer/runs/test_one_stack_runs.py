@@ -12,16 +12,14 @@ from transformer.runs.running import replay
 PROMPT = "the red fox"
 
 
-def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
+def test_maps_masks_and_labels_cover_prompt_and_continuation_which_share_the_room(decoder):
     trace = run(decoder, decoder.query(PROMPT, max_new=6))
     n_prompt, n = len(trace.src_ids), len(trace.read_ids)
-    assert trace.kinds == ("decoder",)
-    assert trace.src_ids[0] == decoder.config.bos_id
+    assert (trace.kinds, trace.src_ids[0]) == (("decoder",), decoder.config.bos_id)
     assert n == n_prompt + trace.n_steps - 1 == trace.n_tokens("decoder")
     assert trace.maps("decoder").shape == (3, 3, n, n)
-    assert trace.step(0).decoder_rows.shape == (3, 3, n_prompt)
-    assert trace.step(0).cross_rows.shape == (0, 0, 0)
-    assert (trace.decoder_mask == np.tril(np.ones((n, n), dtype=bool))).all()
+    assert (trace.step(0).decoder_rows.shape, trace.step(0).cross_rows.shape) == ((3, 3, n_prompt), (0, 0, 0))
+    assert (trace.decoder_mask == np.tri(n, dtype=bool)).all()
     labels = trace.row_labels()
     assert [label.reads for label in labels] == list(trace.src_tokens + trace.tgt_tokens[:-1])
     assert [label.predicts for label in labels] == [None] * (n_prompt - 1) + list(trace.tgt_tokens)
@@ -29,10 +27,6 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
         trace.maps("cross")
     with pytest.raises(QueryError, match="prompts decoded together must have the same length and no padding"):
         Prefix(decoder.model, torch.tensor([[5, 6], [5, 0]]), cache=None)
-
-
-def test_prompt_and_output_share_the_room(decoder):
-    n_prompt = len(run(decoder, decoder.query(PROMPT, max_new=1)).src_ids)
     room = 24 - n_prompt + 1
     trace = run(decoder, decoder.query(PROMPT, max_new=512, forced=(9,) * room))
     assert (trace.n_steps, len(trace.read_ids)) == (room, 24)

@@ -15,6 +15,7 @@ from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.running import replay
 
 SOURCE = "ba lo mi ta"
+CLOSE = {"rtol": 0, "atol": 1e-10}
 
 
 def averaged(value):
@@ -22,18 +23,13 @@ def averaged(value):
     return value.mean(dim=-2, keepdim=True).expand_as(value)
 
 
-def look_ahead(mask):
-    return torch.ones_like(mask)
-
-
 TAPS = {
+    "nothing": {},
     "values averaged over positions": {"decoder.1.self_attn.values": averaged},
-    "no causal mask": {"decoder.*.self_attn.mask": look_ahead},
-    "the source and the logits averaged": {
-        "encoder.0.output": averaged,
-        "decoder.0.ffn.output": averaged,
-        "logits": averaged,
-    },
+    "no causal mask": {"decoder.*.self_attn.mask": torch.ones_like},
+    "the source and the logits averaged": dict.fromkeys(
+        ("encoder.0.output", "decoder.0.ffn.output", "logits"), averaged
+    ),
 }
 
 
@@ -58,19 +54,19 @@ def naive(checkpoint, src_ids, ids, tap, max_new):
 
 @pytest.mark.parametrize("changes", TAPS.values(), ids=TAPS)
 def test_a_tap_that_mixes_tokens_is_decoded_as_the_naive_loop_does(precise, changes):
-    tap = tap_of(Replacer(changes))
-    assert not tap.causal
-    query = precise.query(SOURCE, max_new=7)
+    tap, query = tap_of(*[Replacer(changes)] * bool(changes)), precise.query(SOURCE, max_new=7)
+    assert tap.causal == (not changes)
     trace, plain = run(precise, query, tap=tap), run(precise, query)
     log_probs, ids = naive(precise, trace.src_ids, list(trace.read_ids[: trace.row_of(0) + 1]), tap, 7)
     assert tuple(ids[trace.row_of(1) :]) == trace.tgt_ids
-    np.testing.assert_allclose(trace.log_probs, log_probs, rtol=0, atol=1e-10)
-    assert not np.allclose(trace.log_probs[-1], plain.log_probs[-1 : trace.n_steps], atol=1e-4)
+    np.testing.assert_allclose(trace.log_probs, log_probs, **CLOSE)
+    moved = not np.allclose(trace.log_probs[-1], plain.log_probs[-1 : trace.n_steps], atol=1e-4)
+    assert moved == bool(changes)
 
 
 @pytest.mark.parametrize("changes", TAPS.values(), ids=TAPS)
-def test_each_row_of_such_a_trace_is_what_its_prefix_alone_gives(precise, changes):
-    tap = tap_of(Replacer(changes))
+def test_each_row_of_a_trace_is_what_its_prefix_alone_gives(precise, changes):
+    tap = tap_of(*[Replacer(changes)] * bool(changes))
     trace = run(precise, precise.query(SOURCE, max_new=5, forced=(9, 5)), tap=tap)
     src, read = torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids])
     found = replay(precise, trace, ["*"], tap=tap)
@@ -80,36 +76,34 @@ def test_each_row_of_such_a_trace_is_what_its_prefix_alone_gives(precise, change
         for kind in trace.kinds:
             one = precise.model.anatomy.attention(kind)
             if one.stack == "decoder":
-                seen = recorder.values[one.site(1, "weights")][0, :, row]
-                np.testing.assert_allclose(trace.maps(kind)[1, :, row, : seen.size(-1)], seen, rtol=0, atol=1e-10)
-                assert (trace.maps(kind)[1, :, row, seen.size(-1) :] == 0).all()
+                for layer, maps in enumerate(trace.maps(kind)):
+                    seen = recorder.values[one.site(layer, "weights")][0, :, row]
+                    np.testing.assert_allclose(maps[:, row, : seen.size(-1)], seen, **CLOSE)
+                    assert (maps[:, row, seen.size(-1) :] == 0).all()
                 allowed = recorder.values[one.site(0, "mask")].expand(1, 1, row + 1, -1)[0, 0, row]
                 assert trace.mask(kind)[row, : len(allowed)].tolist() == allowed.tolist()
         for site in ("decoder.1.ffn.output", "decoder.0.self_attn.norm", "logits"):
-            np.testing.assert_allclose(found[site][row], recorder.values[site][0, row], rtol=0, atol=1e-10)
+            np.testing.assert_allclose(found[site][row], recorder.values[site][0, row], **CLOSE)
     for site, value in recorder.values.items():  # of the last row, which read everything
         if not site.endswith("mask"):
             assert found[site].shape == (value.shape if site.endswith("positions") else value.shape[1:])
-
-
-def halved(value):
-    return value * 0.5
+            if site.startswith("encoder") and site.endswith("weights"):
+                np.testing.assert_allclose(trace.encoder_self[int(site.split(".")[1])], value[0], **CLOSE)
 
 
 @pytest.mark.parametrize("site", ["decoder.1.self_attn.values", "decoder.0.self_attn.weights", "logits"])
 def test_a_causal_change_is_the_same_with_and_without_the_cache(precise, site):
-    taps = [tap_of(Replacer({site: halved}, causal=causal)) for causal in (True, False)]
+    taps = [tap_of(Replacer({site: lambda value: value * 0.5}, causal=causal)) for causal in (True, False)]
     cached, whole = (Prefix(precise.model, torch.tensor([[5, 6]]), cache=KVCache(3), tap=tap) for tap in taps)
-    assert cached.cache is not None
-    assert whole.cache is None
+    assert (cached.cache is None, whole.cache) == (False, None)
     for decoding in (Greedy(), Beam(size=3), Sampling(seed=2)):
         query = precise.query(SOURCE, decoding=decoding, max_new=6)
         one, other = (run(precise, query, tap=tap) for tap in taps)
         assert one.tgt_ids == other.tgt_ids
         assert not np.array_equal(one.log_probs[0], run(precise, query).log_probs[0])
-        np.testing.assert_allclose(one.log_probs, other.log_probs, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(one.log_probs, other.log_probs, **CLOSE)
         for kind in one.kinds:
-            np.testing.assert_allclose(one.maps(kind), other.maps(kind), rtol=0, atol=1e-10)
+            np.testing.assert_allclose(one.maps(kind), other.maps(kind), **CLOSE)
 
 
 def test_a_tap_that_only_looks_changes_nothing_and_sees_every_step(precise):

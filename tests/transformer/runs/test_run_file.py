@@ -7,6 +7,7 @@ import re
 from contextlib import suppress
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import load as tensors_in
 from safetensors.numpy import save as as_safetensors
@@ -18,11 +19,7 @@ from transformer.runs.run_file import RECORD, check_run, open_run_file, read_run
 
 SOURCE = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, top_k=20, seed=4)]
-
-
-@pytest.fixture(params=["pair", "shared", "decoder", "encoder"])
-def checkpoint(request):
-    return request.getfixturevalue(request.param)
+MARK = {"glassformer_run": "1"}
 
 
 @pytest.fixture
@@ -39,34 +36,29 @@ def changed(content, tensors=None, **record):
     found = tensors_in(content)
     told = json.loads(bytes(found[RECORD])) | record
     found |= {RECORD: np.frombuffer(json.dumps(told).encode(), np.uint8)} | (tensors or {})
-    return as_safetensors({name: one for name, one in found.items() if one is not None}, {"glassformer_run": "1"})
+    return as_safetensors({name: one for name, one in found.items() if one is not None}, MARK)
 
 
+@pytest.mark.parametrize("name", ["pair", "shared", "decoder", "encoder"])
 @pytest.mark.parametrize("decoding", DECODINGS, ids=lambda one: type(one).__name__)
-def test_a_run_comes_back_equal(checkpoint, decoding, tmp_path):
-    trace = checkpoint.run(checkpoint.query(SOURCE, decoding=decoding, max_new=6, forced=()))
+def test_a_run_comes_back_equal(request, name, decoding, tmp_path):
+    checkpoint = request.getfixturevalue(name)
+    trace = checkpoint.run(checkpoint.query(SOURCE, decoding=decoding, max_new=6))
     trace.save(tmp_path / "run.glass")
-    again = load_run(tmp_path / "run.glass")
-    assert again == trace
-    assert again.seconds == trace.seconds
-    assert [again.step(t).candidates for t in range(again.n_steps)] == [
-        trace.step(t).candidates for t in range(trace.n_steps)
-    ]
-    found = open_run_file(tmp_path / "run.glass")
-    assert found.config == checkpoint.config
-    assert found.card.title == checkpoint.card.title
+    again, found = load_run(tmp_path / "run.glass"), open_run_file(tmp_path / "run.glass")
+    assert (again, again.seconds) == (trace, trace.seconds)
+    assert all(again.step(t).candidates == trace.step(t).candidates for t in range(trace.n_steps))
+    assert (found.config, found.card.title) == (checkpoint.config, checkpoint.card.title)
     assert found.made_with.keys() == {"glassformer", "torch", "python", "machine"}
 
 
 @pytest.mark.usefixtures("made_up_changes")
-def test_padded_and_changed_runs_and_runs_without_maps_come_back_equal(pair):
+def test_padded_and_changed_runs_and_runs_without_maps_come_back_equal(pair, content):
     queries = [pair.query(SOURCE, max_new=9), pair.query("mi", max_new=4, interventions=(SilentHead("cross", 0, 1),))]
     traces = [*run_batch(pair, [*queries[:1], pair.query("ta", max_new=3)]), pair.run(queries[1])]
     traces += run_batch(pair, queries[:1], maps=False)
     assert all(read(run_bytes(trace)).trace == trace for trace in traces)
-
-
-def test_a_list_says_what_it_is_of_without_its_arrays(content):
+    # What a list says a file is of, without its arrays.
     assert check_run(io.BytesIO(content), len(content), label="x") == ("tiny", SOURCE)
 
 
@@ -105,27 +97,21 @@ def test_parts_that_do_not_fit_are_named(content, record, names):
         read(changed(content, **record))
 
 
-@pytest.mark.parametrize(
-    ("tensors", "says"),
-    [
-        ({"weights.cross": np.zeros((1, 1, 1, 1), np.float32)}, "weights.cross"),
-        ({"weights.cross": None}, "weights.cross"),
-        ({"log_probs": np.full((5, 3), np.nan, np.float32)}, "log_probs"),
-        ({"more": np.zeros(3, np.float32)}, "more"),
-        ({"weights.other": np.zeros(3, np.float32)}, "weights.other"),
-        ({"log_sums": np.zeros(5, np.float64)}, "log_sums"),
-    ],
-)
-def test_tensors_that_do_not_fit_are_named(content, tensors, says):
-    with pytest.raises(DataError, match=re.escape(says)):
-        read(changed(content, tensors))
-
-
-def test_impossible_numbers_are_refused(content):
+def test_tensors_that_do_not_fit_are_named_and_impossible_numbers_refused(content):
     found = tensors_in(content)
-    for name, value in (("weights.cross", 2.0), ("log_probs", np.nan), ("log_sums", np.inf)):
-        with pytest.raises(DataError, match=r"not (from 0 to 1|a number)"):
-            read(changed(content, {name: np.full_like(found[name], value)}))
+    for name, value, says in (
+        ("weights.cross", np.zeros((1, 1, 1, 1), np.float32), "weights.cross"),
+        ("weights.cross", None, "weights.cross"),
+        ("log_probs", np.full((5, 3), np.nan, np.float32), "log_probs"),
+        ("more", np.zeros(3, np.float32), "more"),
+        ("weights.other", np.zeros(3, np.float32), "weights.other"),
+        ("log_sums", np.zeros(5, np.float64), "log_sums"),
+        ("weights.cross", np.full_like(found["weights.cross"], 2.0), "not from 0 to 1"),
+        ("log_probs", np.full_like(found["log_probs"], np.nan), "not a number"),
+        ("log_sums", np.full_like(found["log_sums"], np.inf), "not a number"),
+    ):
+        with pytest.raises(DataError, match=re.escape(says)):
+            read(changed(content, {name: value}))
 
 
 @pytest.mark.parametrize(
@@ -135,8 +121,8 @@ def test_impossible_numbers_are_refused(content):
         (b"PK\3\4" * 50, "not a safetensors file"),
         (as_safetensors({"a": np.zeros(2, np.float32)}), "not a saved run"),
         (as_safetensors({RECORD: np.zeros(2, np.uint8)}, {"glassformer_run": "2"}), "reads version 1"),
-        (as_safetensors({RECORD: np.zeros(2, np.float32)}, {"glassformer_run": "1"}), "record is not text"),
-        (as_safetensors({RECORD: np.frombuffer(b"[]", np.uint8)}, {"glassformer_run": "1"}), "not a JSON object"),
+        (as_safetensors({RECORD: np.zeros(2, np.float32)}, MARK), "record is not text"),
+        (as_safetensors({RECORD: np.frombuffer(b"[]", np.uint8)}, MARK), "not a JSON object"),
     ],
 )
 def test_other_files_are_refused(content, says):
@@ -160,14 +146,12 @@ def test_damaged_files_are_refused_or_read_and_never_break(content):
 def test_maps_as_a_long_table(pair, tmp_path):
     trace = pair.run(pair.query(SOURCE, max_new=4))
     trace.to_parquet(tmp_path / "maps.parquet")
-    pandas = pytest.importorskip("pandas")
-    table = pandas.read_parquet(tmp_path / "maps.parquet")
+    table = pd.read_parquet(tmp_path / "maps.parquet")
     assert list(table.columns) == ["kind", "layer", "head", "query", "key", "query_token", "key_token", "weight"]
     for kind in trace.kinds:
-        part = table[table.kind == kind]
-        again = np.zeros_like(trace.maps(kind))
+        part, again = table[table.kind == kind], np.zeros_like(trace.maps(kind))
         again[part.layer, part["head"], part["query"], part["key"]] = part.weight
         assert (again == trace.maps(kind)).all()
-        assert len(part) == trace.maps(kind).shape[0] * trace.maps(kind).shape[1] * trace.mask(kind).sum()
+        assert len(part) == np.broadcast_to(trace.mask(kind), again.shape).sum()
     last = table[table.kind == "cross"].iloc[-1]
     assert (last.query_token, last.key_token) == (trace.read_tokens[-1], trace.src_tokens[-1])

@@ -29,16 +29,14 @@ def by_torch(checkpoint, source_ids, read_ids, wanted):
     return F.cross_entropy(rows, torch.tensor(wanted), reduction="none").numpy(), rows
 
 
-def test_losses_and_ranks_are_torchs_own(checkpoint):
+def test_losses_and_ranks_are_torchs_own_in_whatever_pieces_of_work(checkpoint, monkeypatch):
     found, config = score(checkpoint, SOURCE, REFERENCE), checkpoint.config
     source = checkpoint.run(SOURCE).src_ids
     losses, logits = by_torch(checkpoint, source, [config.decoder_start_id, *found.ids[:-1]], found.ids)
     np.testing.assert_allclose(found.losses, losses, atol=1e-5)
-    for place, i in enumerate(found.ids):
-        row = logits[place].tolist()
-        assert found.ranks[place] == sorted(range(len(row)), key=lambda j: (-row[j], j)).index(i) + 1
-        best = logits[place].topk(found.best_ids.shape[1])
-        assert found.best_ids[place].tolist() == best.indices.tolist()
+    order = logits.argsort(dim=-1, descending=True, stable=True)
+    assert found.best_ids.tolist() == order[:, : found.best_ids.shape[1]].tolist()
+    assert found.ranks.tolist() == [row.tolist().index(i) + 1 for row, i in zip(order, found.ids, strict=True)]
     assert found.ids[-1] == config.eos_id
     assert found.perplexity == pytest.approx(np.exp(losses.mean()), rel=1e-5)
     means = np.cumsum(losses) / np.arange(1, len(losses) + 1)
@@ -46,25 +44,15 @@ def test_losses_and_ranks_are_torchs_own(checkpoint):
     assert found.to_frame()["loss"].tolist() == found.losses.tolist()
     with pytest.raises(ValueError, match="read-only"):
         found.losses[0] = 0
-
-
-def test_one_step_after_the_other_gives_the_same(checkpoint):
-    whole = score(checkpoint, SOURCE, REFERENCE)
-    step_by_step = judge(  # a tap that may mix tokens is given each beginning by itself
-        checkpoint, checkpoint.query(SOURCE), REFERENCE, tap=tap_of(Replacer({"decoder.0.input": torch.clone}))
-    )
-    assert (whole.causal, step_by_step.causal) == (True, False)
-    np.testing.assert_allclose(whole.losses, step_by_step.losses, atol=1e-5)
-    assert whole.own_ids.tolist() == step_by_step.own_ids.tolist()
-
-
-def test_a_text_of_several_pieces_of_work_is_judged_as_one(checkpoint, monkeypatch):
-    whole = score(checkpoint, SOURCE, REFERENCE)
-    monkeypatch.setattr("transformer.runs.distribution.ROWS", 3)
-    monkeypatch.setattr("transformer.runs.teacher_forcing.ROWS", 3)
-    parts = score(checkpoint, SOURCE, REFERENCE)
-    np.testing.assert_allclose(whole.losses, parts.losses, atol=1e-6)
-    assert (whole.ranks.tolist(), whole.own_ids.tolist()) == (parts.ranks.tolist(), parts.own_ids.tolist())
+    # A tap that may mix tokens is given each beginning by itself.
+    mixing = tap_of(Replacer({"decoder.0.input": torch.clone}))
+    step_by_step = judge(checkpoint, checkpoint.query(SOURCE), REFERENCE, tap=mixing)
+    assert (found.causal, step_by_step.causal) == (True, False)
+    for module in ("distribution", "teacher_forcing"):
+        monkeypatch.setattr(f"transformer.runs.{module}.ROWS", 3)
+    for other in (step_by_step, score(checkpoint, SOURCE, REFERENCE)):
+        np.testing.assert_allclose(found.losses, other.losses, atol=1e-5)
+        assert (found.ranks.tolist(), found.own_ids.tolist()) == (other.ranks.tolist(), other.own_ids.tolist())
 
 
 @pytest.mark.parametrize("changes", [(), HEADS])
@@ -101,20 +89,16 @@ def test_where_two_texts_part(one, other):
         assert len(longer) < 2 or longer[0][:1] != longer[1][:1]
 
 
-def test_a_decoder_alone_judges_what_follows_its_prompt(decoder):
+def test_a_decoder_alone_judges_what_follows_its_prompt_or_without_a_reference_the_text_itself(decoder, tmp_path):
     found, prompt = score(decoder, "ba lo", "mi ta"), decoder.run("ba lo").src_ids
     assert found.before == tuple(decoder.src_tokenizer.piece(i) for i in prompt)
     losses, _ = by_torch(decoder, [], [*prompt, *found.ids[:-1]], found.ids)
     np.testing.assert_allclose(found.losses, losses, atol=1e-5)
     assert decoder.config.eos_id not in found.ids
     assert score(decoder, "ba lo", "mi ta", with_end=True).ids == (*found.ids, decoder.config.eos_id)
-
-
-def test_without_a_reference_it_judges_the_text_itself(decoder, tmp_path):
     found, ids = score(decoder, "ba lo mi ta"), decoder.run("ba lo mi ta").src_ids
     assert (found.ids, found.written, found.parting) == (ids[1:], None, None)  # behind the start piece
-    losses, _ = by_torch(decoder, [], ids[:-1], ids[1:])
-    np.testing.assert_allclose(found.losses, losses, atol=1e-5)
+    np.testing.assert_allclose(found.losses, by_torch(decoder, [], ids[:-1], ids[1:])[0], atol=1e-5)
     without = alone("decoder", tmp_path, prepend_source_bos=False)  # then the first piece is not judged
     assert score(without, "ba lo mi").ids == without.run("ba lo mi").src_ids[1:]
     assert "This text is a single token" in refused(without, "ba")
@@ -129,16 +113,19 @@ def refused(*arguments, **named):
 
 
 def test_bad_references_are_refused_in_a_sentence(checkpoint, encoder):
-    size = checkpoint.config.tgt_vocab_size
+    config = checkpoint.config
     assert refused(checkpoint, SOURCE) == f"There is no reference. Give the correct output for {checkpoint.name}."
-    assert "is empty" in refused(checkpoint, SOURCE, "  ")
-    assert "is empty" in refused(checkpoint, SOURCE, [checkpoint.config.eos_id])
-    assert f"ids go from 0 to {size - 1}" in refused(checkpoint, SOURCE, [5, size])
-    assert "contains the id" in refused(checkpoint, SOURCE, [5, True])
-    assert "padding" in refused(checkpoint, SOURCE, [5, checkpoint.config.pad_id])
-    assert "the limit is 4,000" in refused(checkpoint, SOURCE, "a" * 4_001)
+    room = config.max_len - 1  # beside the start piece; the end mark is not read
+    assert len(score(checkpoint, SOURCE, [5] * room)) == room + 1
+    for reference, said in (
+        ("  ", "is empty"),
+        ([config.eos_id], "is empty"),
+        ([5, config.tgt_vocab_size], f"ids go from 0 to {config.tgt_vocab_size - 1}"),
+        ([5, True], "contains the id"),
+        ([5, config.pad_id], "padding"),
+        ("a" * 4_001, "the limit is 4,000"),
+        ([5] * (room + 1), f"room for only {room} after"),
+    ):
+        assert said in refused(checkpoint, SOURCE, reference)
     assert "source is empty" in refused(checkpoint, " ", REFERENCE)
     assert "encoder alone" in refused(encoder, SOURCE, REFERENCE)
-    room = checkpoint.config.max_len - 1  # beside the start piece; the end mark is not read
-    assert len(score(checkpoint, SOURCE, [5] * room)) == room + 1
-    assert f"room for only {room} after" in refused(checkpoint, SOURCE, [5] * (room + 1))

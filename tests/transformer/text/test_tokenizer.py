@@ -13,19 +13,17 @@ from transformer.text.subword_sampling import Sampler
 from transformer.text.tokenizer import MAX_REPEATED, SPACE_MARK, Tokenizer, normalise, notes_on
 
 BOTH = ("nfc", "simplified-chinese")
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
-def test_steps_are_done_that_are_asked_for():
-    assert [normalise("e\u0301", steps) for steps in (["nfc"], [])] == ["é", "e\u0301"]
-    assert [normalise("我喜歡漢語", steps) for steps in (BOTH, ["nfc"])] == ["我喜欢汉语", "我喜歡漢語"]
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_the_steps_are_applied_in_order_and_composition_once(text):
+@given(TEXT)
+def test_the_steps_that_are_asked_for_are_applied_in_order_and_composition_once(text):
     composed = normalise(text, ["nfc"])
     assert composed == unicodedata.normalize("NFC", text)
     assert normalise(composed, ["nfc"]) == composed
     assert normalise(text, BOTH) == normalise(composed, ["simplified-chinese"])
+    assert normalise(text, []) == text
+    assert [normalise("我喜歡漢語", steps) for steps in (BOTH, ["nfc"])] == ["我喜欢汉语", "我喜歡漢語"]
 
 
 def test_a_note_tells_of_converted_characters_only_and_is_cut_when_it_is_long():
@@ -39,21 +37,9 @@ def test_a_note_tells_of_converted_characters_only_and_is_cut_when_it_is_long():
         assert notes_on(text, BOTH) == (f"{said}{repeated}",)
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-
-
 @pytest.fixture(scope="module")
 def tokenizer(checkpoint_folder):
     return Tokenizer((checkpoint_folder / "target.model").read_bytes())
-
-
-def test_a_text_of_the_vocabulary_comes_back(tokenizer):
-    text = "the small fox sees a red lake"
-    encoding = tokenizer.encode(text)
-    assert tokenizer.decode(encoding.ids) == text
-    assert "".join(encoding.pieces).replace(SPACE_MARK, " ").strip() == text
-    assert tuple(tokenizer.piece(i) for i in encoding.ids) == encoding.pieces
-    assert all(tokenizer.id_of(piece) == i for i, piece in zip(encoding.ids, encoding.pieces, strict=True))
 
 
 @given(TEXT)
@@ -64,22 +50,21 @@ def test_any_text_is_encoded_and_decoded(tokenizer, text):
     tokenizer.decode(encoding.ids)
 
 
-def test_the_piece_of_an_unknown_character_shows_it(tokenizer):
-    encoding = tokenizer.encode("the 狐")
-    assert encoding.ids[-1] == 1
-    assert "狐" in unicodedata.normalize("NFC", encoding.pieces[-1])
-    assert tokenizer.piece(1) == "<unk>"
-    assert tokenizer.id_of("no such token") is None
-
-
-def test_special_pieces_leave_no_trace_in_a_text(tokenizer):
-    ids = tokenizer.encode("a red fox").ids
-    assert tokenizer.decode((2, *ids, 3, 0)) == "a red fox"
+def test_a_text_of_the_vocabulary_comes_back_and_special_pieces_leave_no_trace_in_it(tokenizer):
+    text = "the small fox sees a red lake"
+    ids, pieces = tokenizer.encode(text).ids, tokenizer.encode(text).pieces
+    assert tokenizer.decode(ids) == tokenizer.decode((2, *ids, 3, 0)) == text
+    assert "".join(pieces).replace(SPACE_MARK, " ").strip() == text
+    assert tuple(map(tokenizer.piece, ids)) == pieces
+    assert tuple(map(tokenizer.id_of, pieces)) == ids
     assert [tokenizer.is_special(i) for i in range(5)] == [True] * 4 + [False]
-    assert tokenizer.decode([]) == ""
+    assert (tokenizer.decode([]), tokenizer.id_of("no such token")) == ("", None)
 
 
-def test_an_id_outside_the_vocabulary_is_refused(tokenizer):
+def test_the_piece_of_an_unknown_character_shows_it_and_an_id_outside_the_vocabulary_is_refused(tokenizer):
+    encoding = tokenizer.encode("the 狐")
+    assert (encoding.ids[-1], tokenizer.piece(1)) == (1, "<unk>")
+    assert "狐" in unicodedata.normalize("NFC", encoding.pieces[-1])
     for i in (-1, tokenizer.size):
         for method in (tokenizer.piece, tokenizer.is_special, lambda i: tokenizer.decode([4, i])):
             with pytest.raises(TokenizerError, match=rf"token id {i} is outside .* 0 to {tokenizer.size - 1}\."):
