@@ -18,7 +18,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
@@ -78,14 +78,19 @@ def joined(found: dict[str, list[str]]) -> str:
 def transcript(script: Path, query: str) -> list[str]:
     """The lines of one address: what its page tells a new visitor, when all that it measures has been measured."""
     loading.runner.clear()  # pages tell what other addresses had measured
+    return at_rest(lambda: _visit(script, query))
+
+
+def at_rest(visit: Callable[[], list[str]]) -> list[str]:
+    """What a visit is told once the page's work in the background, if it has any, is done."""
     with looked_for_jobs() as looked:
-        lines, until = _visit(script, query), time.monotonic() + LONGEST_SECONDS
+        lines, until = visit(), time.monotonic() + LONGEST_SECONDS
     while looked and time.monotonic() < until:
         if studies().n_under_way() or "progress:" in "".join(lines):
             time.sleep(WAIT_SECONDS)
             while studies().n_under_way() and time.monotonic() < until:
                 time.sleep(WAIT_SECONDS)
-        before, lines = lines, _visit(script, query)
+        before, lines = lines, visit()
         if lines == before and "progress:" not in "".join(lines):
             break
     return lines
