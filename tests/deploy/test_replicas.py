@@ -54,6 +54,12 @@ class School:
         until(lambda: self.answers(self.port, "/readyz") == 200)
         self.visitors()
 
+    def kill(self):
+        """End the replicas at once, as each would take its time."""
+        for one in self.replicas:
+            if one.process.poll() is None:
+                os.killpg(one.pid, signal.SIGKILL)
+
     def start(self, port):
         environment = {
             "GLASSFORMER_STORE": self.redis.url,
