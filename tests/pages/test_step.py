@@ -45,6 +45,9 @@ def test_another_checkpoint_brings_its_own_example(open_page, checkpoint_folder,
     assert address(test)["model"] == "tiny"
     choose(test, session.MODEL, "reverse")
     assert (test.text_input(key=session.SOURCE).value, test.slider(key=session.MAX_NEW).value) == ("glass", 13)
+    choose(type_source(test, "abcdef"), session.MAX_NEW, 3)
+    assert (output(test), step(test), run_of(test)["cut"]) == ("fed", 1, True)  # an output that was cut says so
+    assert not sentences(test)
 
 
 def test_beam_search_lists_its_results_and_shows_each(reverse):
@@ -72,12 +75,6 @@ def test_the_same_seed_draws_the_same(reverse):
     assert address(test)["seed"] == "6"
 
 
-def test_a_sentence_is_run_and_an_output_that_was_cut_says_so(reverse):
-    test = choose(type_source(reverse(), "abcdef"), session.MAX_NEW, 3)
-    assert (output(test), step(test), run_of(test)["cut"]) == ("fed", 1, True)
-    assert not sentences(test)
-
-
 # ---------------------------------------------------------------- steps and branches
 
 
@@ -102,12 +99,8 @@ def test_a_forced_piece_branches_and_one_click_returns(reverse):
     assert "forced" not in address(test)
     assert labels(test)[1].startswith("**Step 3: z** fez")  # still there to go back to
     assert output(take(test, branch)).startswith("fez")
-
-
-def test_branches_belong_to_their_sentence(reverse):
-    test = type_source(force(reverse(**SIX), "z"), "noon")
-    assert output(test) == "noon"
-    assert labels(test) == []  # one output is no choice
+    type_source(test, "noon")  # branches belong to their sentence
+    assert (output(test), labels(test)) == ("noon", [])  # one output is no choice
     assert "forced" not in address(test)
     assert labels(type_source(test, "abcdef")) == []
 
@@ -145,18 +138,16 @@ def offers(test):
     return {button.label.replace("\\", ""): button.key for button in test.button if FORCE_OFFER in button.key}
 
 
-@pytest.mark.parametrize(("piece", "said"), [(MARKUP, "is not a single token"), ("<pad>", "never written")])
-def test_what_cannot_be_forced_is_refused_and_the_run_stays(reverse, piece, said):
-    test = force(reverse(**SIX), piece)
-    assert said in refusal(test)
-    assert sentences(test) == ""  # nothing above the fold
-    assert test.text_input(key=FORCE_CHOICE).value == piece
-    assert output(test) == "fedcba"
-    assert "forced" not in address(test)
-
-
-def test_one_refusal_stands_at_the_field_and_goes_with_the_next_try_or_step(reverse):
-    test = force(force(reverse(**SIX), "no such token"), "nor this")
+def test_what_cannot_be_forced_is_refused_at_the_field_until_the_next_try_or_step_and_the_run_stays(reverse):
+    test = reverse(**SIX)
+    for piece, said in ((MARKUP, "is not a single token"), ("<pad>", "never written")):
+        force(test, piece)
+        assert said in refusal(test)
+        assert sentences(test) == ""  # nothing above the fold
+        assert test.text_input(key=FORCE_CHOICE).value == piece
+        assert output(test) == "fedcba"
+        assert "forced" not in address(test)
+    force(test, "nor this")
     assert refusal(test).startswith("“nor this” is not a single token of this model's vocabulary.")
     assert refusal(test).count("\n") == 0
     assert [*offers(test)] == ["n"]
