@@ -4,10 +4,10 @@ import asyncio
 import html
 import itertools
 import json
-import random
 import time
-from dataclasses import dataclass, field, replace
-from urllib.parse import parse_qsl, urlencode
+from dataclasses import dataclass, replace
+from functools import cache
+from urllib.parse import urlencode
 
 import pytest
 import torch
@@ -15,133 +15,56 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import WebSocketException
 
 from benchmarks.class_at_once import SENTENCES, sentences
-from benchmarks.raw_client import STEPPER, AsyncClient, PageFailedError, RawClient, Rerun, payload, rest_on
-from glassformer.components.stepper_view import rest_key
+from benchmarks.raw_client import STEPPER, AsyncClient, PageFailedError, RawClient, payload, rest_on
 from tests.test_checkpoints import FOLDER
 from tools.serve import serve
 from transformer.checkpoint.load import load
 
 N_VISITORS = 2
-PAGES = ("step", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
-WITH_STEPPER = ("step", "attention", "inside")
-PARTS = {
-    "panel": ("All heads", "One map", "Flow"),
-    "inside_panel": ("The model", "Residual stream", "Logit lens", "Feed-forward", "Embeddings"),
-}  # the controls that lead to another part of a page, and what they offer
-ROUND = ("translate", "step", "step", "step", "choose", "part", "part", "turn")  # what a visitor does on each page
-NEEDED = {"translate": {"source"}, "choose": {"layer"}, "part": {*PARTS}}  # controls, of which one is enough
+STATES = [  # each page that has a run, and parts of it
+    ("step", {}),
+    *(("attention", {"panel": panel, "layer": 2, "head": 3}) for panel in ("overview", "head", "flow")),
+    ("masks", {}),
+    ("positions", {}),
+    *(("inside", {"inside": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
+]
 MASKS = ("mask_bool", "mask_additive")
 MAPS = ("cross_map", "head_map", "overview_encoder", "overview_decoder", "overview_cross", *MASKS)
-DRAWN = {STEPPER, "candidates", "cross_map", "overview_cross", "mask_bool", "position_table", "model_diagram"}
+DRAWN = {STEPPER, "candidates", "cross_map", "overview_cross", "head_map", "flow", "mask_bool", "position_table"}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one action brought: the sentence, None for the app's own, and the step are those that were asked for."""
+    """What a visitor was shown of a sentence and a step, from 0: the JSON of each component, by its key."""
 
-    action: str
-    sentence: str | None
+    sentence: str
     step: int
     error: str
-    drawn: dict[str, str] = field(default_factory=dict)  # the JSON of each component, by its key
+    drawn: dict[str, str]
 
 
-class Visitor:
-    """One with sentences of their own, who does what a person does in a browser, but without thinking."""
+async def visit(url, number):
+    """Open each page at a step of an own sentence; translate another one there, and step on in it."""
+    own, tab, answers = sentences(number, N_VISITORS, seed=5), AsyncClient(), []
 
-    def __init__(self, number):
-        self.own, self.dice, self.tab = sentences(number, N_VISITORS, seed=5), random.Random(number), AsyncClient()
-        self.page, self.sentence, self.step, self.has_layer = 0, None, 0, False
-        self.untold = None  # where the visitor rests, which the server has not heard yet
-        self.answers = []
-
-    async def visit(self, url):
-        """Look at every part of every page, and then do on each page what there is to do."""
-        await self.tab.connect(url)
-        await self.do("open", self.rerun(page=PAGES[0]))
-        for _ in PAGES:
-            for key in PARTS.keys() & self.tab.widgets.keys():
-                for name in (*PARTS[key][1:], PARTS[key][0]):  # the first one stays
-                    await self.do("part", self.pick(key, name))
-            await self.do("turn", self.turn())
-        for action in ROUND * len(PAGES):
-            if self.can(action):
-                await self.do(action, getattr(self, action if action != "step" else "go")())
-        assert self.page == 0  # twice around
-        await self.tab.close()
-        return self.answers
-
-    def can(self, action):
-        """Whether the page has what an action needs; if nothing moves with the step, it has no controls of steps."""
-        there = self.tab.widgets
-        if action == "step":
-            return STEPPER in there and not payload(there[STEPPER].data)["run"]["still"]
-        return not NEEDED.get(action) or bool(NEEDED[action] & there.keys())
-
-    async def do(self, action, asked):
-        result, error = Rerun(), ""
+    async def ask(sentence, step, *states, **how):
         try:
-            result = await asked
-            nothing = {STEPPER, rest_key(STEPPER)}.isdisjoint(result.drawn)
-            if nothing and PAGES[self.page] in WITH_STEPPER and not self.untold:
-                error = "The page shows no sentence."
-        except (PageFailedError, WebSocketException, OSError, TimeoutError, KeyError) as failure:
-            error = f"{type(failure).__name__}: {failure}"
-        error = "; ".join(result.errors) or error
-        self.answers.append(Answer(action, self.sentence, self.step, error, result.drawn))
+            result = await tab.rerun(*states, **how)
+            answers.append(Answer(sentence, step, "; ".join(result.errors), result.drawn))
+        except (PageFailedError, WebSocketException, OSError, TimeoutError) as failure:
+            answers.append(Answer(sentence, step, f"{type(failure).__name__}: {failure}", {}))
 
-    async def rerun(self, *states, **how):
-        if rest := self.untold:  # ahead of what the visitor does next
-            self.untold = None
-            await self.tab.rerun(rest.state, fragment_id=rest.fragment_id)
-        return await self.tab.rerun(*states, **how)
-
-    async def translate(self):
-        self.sentence, self.step = next(self.own), 0
-        box = self.tab.widgets["source"]
-        return await self.rerun(WidgetState(id=box.id, string_value=self.sentence), fragment_id=box.fragment_id)
-
-    async def go(self):
-        """Step where the charts follow by themselves, else ask for it as the stepper in a browser does."""
-        n_steps = len(payload(self.tab.widgets[STEPPER].data)["run"]["target"])
-        self.step = self.dice.choice([step for step in range(n_steps) if step != self.step])
-        written = at_step(self.tab.query, self.step)
-        rest = rest_on(self.tab.widgets, self.step, when=time.monotonic_ns(), written=written)
-        if not rest.alone:
-            return await self.rerun(rest.state, fragment_id=rest.fragment_id)
-        self.tab.query, self.untold = written, rest
-        self.tab.links = {page: at_step(query, self.step) for page, query in self.tab.links.items()}
-        return Rerun()
-
-    async def choose(self):
-        """Choose a layer, and then heads of it."""
-        key, count = ("head", 4) if self.has_layer else ("layer", 3)
-        self.has_layer = True
-        return await self.pick(key, str(self.dice.randint(1, count)))
-
-    async def part(self):
-        key = next(key for key in PARTS if key in self.tab.widgets)
-        return await self.pick(key, self.dice.choice(PARTS[key]))
-
-    async def pick(self, key, name):
-        """Click one of the choices of a control, or take the one of a menu that ends so: "Layer 2"."""
-        widget = self.tab.widgets[key]
-        state = WidgetState(id=widget.id)
-        if widget.options:
-            state.string_value = next(option for option in widget.options if option.endswith(name))
-        else:
-            state.string_array_value.data.append(name)
-        return await self.rerun(state, fragment_id=widget.fragment_id)
-
-    async def turn(self):
-        self.page = (self.page + 1) % len(PAGES)
-        return await self.rerun(page=PAGES[self.page])
-
-
-def at_step(query, step):
-    """A query that says a step, from 0; the first one is not said."""
-    others = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "step"]
-    return urlencode([*others, ("step", str(step + 1))] if step else others)
+    await tab.connect(url)
+    for page, parameters in STATES:
+        first, second = next(own), next(own)
+        await ask(first, 1, page=page, query=urlencode({"src": first, "step": 2} | parameters))
+        box = tab.widgets["source"]
+        await ask(second, 0, WidgetState(id=box.id, string_value=second), fragment_id=box.fragment_id)
+        if STEPPER in tab.widgets and not payload(tab.widgets[STEPPER].data)["run"]["still"]:
+            rest = rest_on(tab.widgets, 1, when=time.monotonic_ns())
+            await ask(second, 1, rest.state, fragment_id=rest.fragment_id)
+    await tab.close()
+    return answers
 
 
 def foreign(answer, trace, *, beside=()):
@@ -178,7 +101,7 @@ def axes(given):
 def run():
     """A function that translates a sentence here, as the server does."""
     torch.set_num_threads(1)  # where two pieces are equally probable, the last digit decides
-    return load(FOLDER / "zh-en").run
+    return cache(load(FOLDER / "zh-en").run)
 
 
 @pytest.fixture(scope="module")
@@ -192,38 +115,30 @@ def visits(server):
     """What each of several visitors saw who go round all pages at the same time."""
 
     async def everybody():
-        return await asyncio.gather(*(Visitor(number).visit(server.url) for number in range(N_VISITORS)))
+        return await asyncio.gather(*(visit(server.url, number) for number in range(N_VISITORS)))
 
     return asyncio.run(everybody())
 
 
-def test_nobody_sees_an_error_or_what_is_anothers_though_all_do_what_they_are_for(visits, run):
-    examples = load(FOLDER / "zh-en").card.examples
-    traces = {text: run(text) for text in (*examples, *(one.sentence for each in visits for one in each)) if text}
-    beside = [traces[example] for example in examples]
+def test_nobody_sees_an_error_or_what_is_anothers(visits, run):
+    beside = [run(example) for example in load(FOLDER / "zh-en").card.examples]
     for answers in visits:
         assert [answer.error for answer in answers if answer.error] == []
-        assert [foreign(one, traces[one.sentence or examples[0]], beside=beside) for one in answers] == [[]] * len(
-            answers
-        )
-        done = [answer.action for answer in answers]
-        assert {"open", *ROUND} == set(done)
+        assert [wrong for one in answers if (wrong := foreign(one, run(one.sentence), beside=beside))] == []
         assert {key for answer in answers for key in answer.drawn} >= DRAWN
-        assert len({answer.sentence for answer in answers}) == done.count("translate") + 1
+        assert len({answer.sentence for answer in answers}) == 2 * len(STATES)
+        assert any(answer.step and STEPPER not in answer.drawn for answer in answers)  # steps that were reported
 
 
 def test_another_visitors_answer_and_another_step_are_noticed(visits, run):
     """Each part alone: the stepper, each map, and the candidates of a step."""
     mine, theirs = visits[0], visits[1]
-    trace = run(next(answer.sentence for answer in mine if answer.sentence))
+    trace = run(mine[0].sentence)
     for key in (STEPPER, "cross_map", "candidates", "overview_encoder", "mask_bool"):
-        answer = next(answer for answer in theirs if key in answer.drawn and answer.sentence)
-        swapped = replace(answer, drawn={key: answer.drawn[key]}, step=min(answer.step, trace.n_steps - 1))
-        assert foreign(swapped, trace), key
-    answer = next(a for a in mine if a.sentence and "candidates" in a.drawn)
-    trace = run(answer.sentence)
-    assert foreign(answer, trace) == []
-    assert foreign(replace(answer, step=(answer.step + 1) % trace.n_steps), trace)
+        answer = next(answer for answer in theirs if key in answer.drawn)
+        assert foreign(replace(answer, drawn={key: answer.drawn[key]}), trace), key
+    assert foreign(mine[0], trace) == []
+    assert foreign(replace(mine[0], step=0), trace)
 
 
 def test_no_two_visitors_have_the_same_sentence():
