@@ -107,9 +107,7 @@ def two_outputs(show, page, part, side, model, *, guess):
         yield [*map(sent, show(page, part, model, view, forced=forced))]
 
 
-@pytest.mark.parametrize(
-    ("page", "part", "side", "model"), each(PARTS, "reverse", "decoder alone", deep=seldom_guessed)
-)
+@each(PARTS, "reverse", "decoder alone", deep=seldom_guessed)
 def test_nothing_says_what_comes(show, page, part, side, model):
     one, other = two_outputs(show, page, part, side, model, guess=True)
     assert one == other
