@@ -63,8 +63,12 @@ PARTS = [
         for panel in ("table", "similarity", "shift", "sentence", "rotations", "pair", "distance")
     ),
 ]
-DAILY = ("relative", "windows", "gemma", "bert", "bare")  # each part of two of them; in the deep tests of all models
-SOME = [[part for n, part in enumerate(PARTS) if (n - place) % len(DAILY) < 2] for place in range(len(DAILY))]
+DAILY = ("relative", "windows", "bare", "gemma", "bert")
+# Each part of three of them, and positions of all; in the deep tests all of all models.
+SOME = [
+    [part for n, part in enumerate(PARTS) if part[0] == POSITIONS or (n - place) % len(DAILY) < 3]
+    for place in range(len(DAILY))
+]
 DEEP = [pytest.param(name, PARTS, marks=pytest.mark.deep) for name in (*FEATURED, *MODELS)]
 
 
