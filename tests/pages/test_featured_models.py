@@ -102,6 +102,8 @@ MADE_SO = "RMS norm", "multiplied by 0.3", "capped at ±5", "a decoder query can
         ("gemma", INSIDE, MODEL, ["leaves out the norm that is applied to each sub-layer's output", "RMS norms",
                                   "has a gate", "GELU (tanh)", "between −3 and 3", "No layer has a bias"]),
         ("neox", INSIDE, MODEL, ["in this model both read the same input"]),
+        ("bare", INSIDE, MODEL, ["This model has no norms.", "but this model has none",
+                                 "There is no residual connection", "each sub-layer's output replaces the stream."]),
         ("bert", INSIDE, MODEL, ["leaves out the norm after the embedding. The diagram leaves out the token types.",
                                  "always uses the first of the 2 types"]),
         ("tutorial", INSIDE, MODEL, ["unbiased standard deviation", "These parts have biases: queries, keys and "
