@@ -5,14 +5,12 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from tests.source_code import FOLDERS, ROOT, SCRIPTS
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """What became of it."""
 
     returncode: int
@@ -20,7 +18,7 @@ class Done:
     stderr: str
 
 
-def run_afresh(program: str, *arguments: str, folder: Path = ROOT) -> Done:
+def run_afresh(program, *arguments, folder=ROOT):
     """Run a program in a folder; modules of other libraries, such as torch, are those that this process has imported.
 
     It must not draw pages: what Streamlit has done in this process is done in the fork, too.
@@ -35,14 +33,14 @@ def run_afresh(program: str, *arguments: str, folder: Path = ROOT) -> Done:
         return Done(os.waitstatus_to_exitcode(status), *(file.seek(0) or file.read() for file in (out, err)))
 
 
-def run_apart(program: str, *arguments: str, folder: Path) -> Done:
+def run_apart(program, *arguments, folder):
     """Run a program in a folder, in a process that has imported nothing; it may draw pages."""
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=600)
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def _run(program: str, arguments: tuple[str, ...], folder: Path) -> int:
+def _run(program, arguments, folder):
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
     try:
         os.chdir(folder)
@@ -60,5 +58,5 @@ def _run(program: str, arguments: tuple[str, ...], folder: Path) -> int:
     return 0
 
 
-def _is_ours(module: str) -> bool:
+def _is_ours(module):
     return module.partition(".")[0] in (*FOLDERS, *SCRIPTS)

@@ -4,14 +4,10 @@ Source is read with `ast` only. What it does not see: a text that reaches the sc
 that walks pages in the pseudo-language finds those.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import string
-from collections.abc import Iterator
 
-from tests.source_code import Source
 from tools.catalogues import ERRORS, SAYING
 
 _TWO_WORDS = re.compile(r"[^\W\d_]{2,},? [^\W\d_]{2,}")
@@ -48,33 +44,29 @@ _OPTION = re.compile(r"--[a-z-]+$")  # of a command line, which is the same in e
 # -------------------------------------------------------------------------------- how a sentence is said
 
 
-def ill_said(source: Source) -> Iterator[str]:
+def ill_said(source):
     """Calls of `say`, `say_n`, `joined` and errors that a catalogue cannot hold."""
-    for call in _calls(source):
+    for call in (node for node in source.nodes if isinstance(node, ast.Call)):
         name = _name(call.func)
-        found: Iterator[str] = iter(())
-        if name in SAYING:
-            found = _ill_said(call, name)
-        elif name == "joined":
-            found = _ill_joined(call)
+        found = _ill_said(call, name) if name in SAYING else _ill_joined(call) if name == "joined" else ()
         yield from (f"{source.path}:{call.lineno} {line}" for line in found)
 
 
-def _ill_said(call: ast.Call, name: str) -> Iterator[str]:
+def _ill_said(call, name):
     templates, n_templates = call.args[SAYING[name]], 1 + (name == "say_n")
     if name in ERRORS and not call.keywords and len(templates) == 1 and isinstance(templates[0], _SAID_ELSEWHERE):
         return
-    about = next((keyword.value for keyword in call.keywords if keyword.arg == "about"), ast.Constant(""))
-    if len(templates) < n_templates or not all(map(_is_text, [*templates, about])):
+    about = [keyword.value for keyword in call.keywords if keyword.arg == "about"]
+    if len(templates) < n_templates or None in map(_text, [*templates, *about]):
         yield "the template is no literal: extraction does not see it"
         return
     if any(keyword.arg is None for keyword in call.keywords):
         yield "name each value: translators see the names"
         return
-    texts = [str(ast.literal_eval(template)) for template in templates]
+    texts = list(map(_text, templates))
     if any(text != text.strip() for text in texts):
         yield "a template begins or ends with a space: it is a part of a sentence"
-    given = {str(keyword.arg) for keyword in call.keywords} - {"about"}
+    given = {keyword.arg for keyword in call.keywords} - {"about"}
     asked = {field for text in texts for field in placeholders(text)}
     if asked - ({"n"} if n_templates == 2 else set()) != given:
         yield f"the template names {sorted(asked)}, the call {sorted(given)}"
@@ -82,153 +74,118 @@ def _ill_said(call: ast.Call, name: str) -> Iterator[str]:
         yield f"placeholders are plain names, not {sorted(asked)}"
 
 
-def _ill_joined(call: ast.Call) -> Iterator[str]:
-    if not call.args or not _is_text(call.args[0]):
+def _ill_joined(call):
+    separator = _text(call.args[0]) if call.args else None
+    if separator is None:
         yield "the separator is no literal"
-    elif re.search(r"[^\W\d_]", re.sub(r"<\w+>", "", ast.literal_eval(call.args[0]))):
+    elif re.search(r"[^\W\d_]", re.sub(r"<\w+>", "", separator)):
         yield "a separator with words in it glues a sentence together: say it whole"
 
 
-def placeholders(template: str) -> set[str]:
+def placeholders(template):
     """The names of a template's values."""
     return {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
 
 
-def plural_by_hand(source: Source) -> Iterator[str]:
+def plural_by_hand(source):
     """A letter that is added or left out instead of `say_n`."""
     for node in source.nodes:
-        letter = (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Mult)
-            and "s" in (_text(node.left), _text(node.right))
-        ) or (isinstance(node, ast.IfExp) and {_text(node.body), _text(node.orelse)} in ({"s", ""}, {"es", ""}))
-        if letter:
+        times = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+        chosen = isinstance(node, ast.IfExp) and {_text(node.body), _text(node.orelse)}
+        if (times and "s" in (_text(node.left), _text(node.right))) or chosen in ({"s", ""}, {"es", ""}):
             yield f"{source.path}:{node.lineno} a plural made by hand: use say_n"
 
 
 # -------------------------------------------------------------------------------- text that bypasses it
 
 
-def bare(source: Source) -> Iterator[str]:
+def bare(source):
     """Texts for people that do not go through `say`."""
     path = source.path.as_posix()
     if path in _FOR_DEVELOPERS:
         return
     parents = {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
     for node in source.nodes:
-        if not _is_written(node) or isinstance(parents.get(node), ast.JoinedStr) or _is_aside(node, parents):
+        if not (isinstance(node, ast.JoinedStr) or _text(node) is not None):
             continue
-        if _TERMINAL.match(path) and not _is_in_error(node, parents):
+        above = list(_above(node, parents))
+        if isinstance(above[0][0], ast.JoinedStr) or _is_aside(node, above):
+            continue
+        if _TERMINAL.match(path) and not any(_is_ours(parent) for parent, _ in above):
             continue
         shown = _shown(node)
         if (_text(node) or "").lstrip().startswith("<style>"):
             continue
-        named = set(_WORD.findall(shown)) - _NOTATION and _is_read(node, parents)
+        named = set(_WORD.findall(shown)) - _NOTATION and _is_read(above)
         told = _TWO_WORDS.search(shown) and not _PLACE.match(shown)
         if (named or told) and shown not in _VALUES and not _OPTION.match(shown):
             yield f"{source.path}:{node.lineno} does not go through say: {shown[:60]!r}"
 
 
-def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _above(node, parents):
+    """Each node that a node is in, from its parent up, with the child that it is in."""
+    while (parent := parents.get(node)) is not None:
+        yield parent, node
+        node = parent
+
+
+def _is_aside(node, above):
     """Whether a text is said, a docstring, of a type, or only for developers."""
-    child = node
-    while (parent := parents.get(child)) is not None:
-        if isinstance(parent, ast.Expr) and child is parent.value and isinstance(child, ast.Constant):
-            return True  # a docstring
-        if isinstance(parent, ast.Call) and _name(parent.func) == "getLogger":
-            return True
-        if isinstance(parent, ast.Call) and _name(parent.func) in {*SAYING} - ERRORS:
-            return child in parent.args or _is_about(child)
-        if isinstance(parent, ast.Call) and _name(parent.func) in ERRORS and node in parent.args:
-            return True  # a template
-        if isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(("_LOG.", "logging.", "re.")):
-            return True
+    for parent, child in above:
         if isinstance(parent, ast.Raise):
             return not _is_ours(parent)
-        if isinstance(parent, ast.Subscript) and child is parent.slice:
-            return True  # a key, or a Literal type
-        if isinstance(parent, ast.arg | ast.AnnAssign) and child is parent.annotation:
+        if isinstance(parent, ast.Call):
+            name, whole = _name(parent.func), ast.unparse(parent.func)
+            if name in {*SAYING} - ERRORS:
+                return child in parent.args or (isinstance(child, ast.keyword) and child.arg == "about")
+            if name == "getLogger" or whole.startswith(("_LOG.", "logging.", "re.")):
+                return True
+            if name in ERRORS and node in parent.args:
+                return True  # a template
+        docstring = isinstance(parent, ast.Expr) and isinstance(child, ast.Constant)
+        key = isinstance(parent, ast.Subscript) and child is parent.slice  # or a Literal type
+        of_type = isinstance(parent, ast.arg | ast.AnnAssign) and child is parent.annotation
+        if docstring or key or of_type or isinstance(parent, ast.Compare):
             return True
-        if isinstance(parent, ast.Compare):
-            return True
-        child = parent
     return False
 
 
-def _is_in_error(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    child = node
-    while (parent := parents.get(child)) is not None:
-        if isinstance(parent, ast.Raise):
-            return _is_ours(parent)
-        child = parent
-    return False
+def _is_ours(node):
+    return isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _name(node.exc.func) in ERRORS
 
 
-def _is_about(child: ast.AST) -> bool:
-    return isinstance(child, ast.keyword) and child.arg == "about"
-
-
-def _is_ours(node: ast.Raise) -> bool:
-    return isinstance(node.exc, ast.Call) and _name(node.exc.func) in ERRORS
-
-
-def _is_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_read(above):
     """Whether a text stands where people read it, even if it is a single word."""
-    child = node
-    while (parent := parents.get(child)) is not None and not isinstance(parent, ast.stmt):
+    for place, (parent, child) in enumerate(above):
+        if isinstance(parent, ast.stmt | ast.Subscript):
+            return False
         if isinstance(parent, ast.keyword) and parent.arg:
-            call = parents[parent]
-            drawn = isinstance(call, ast.Call) and bool(_DRAWS.match(ast.unparse(call.func)))
-            return not _SETTINGS.match(parent.arg) if drawn else bool(_READ.match(parent.arg))
+            call = above[place + 1][0]
+            drawn = isinstance(call, ast.Call) and _DRAWS.match(ast.unparse(call.func))
+            return not _SETTINGS.match(parent.arg) if drawn else _READ.match(parent.arg)
         if isinstance(parent, ast.Dict):
             key = parent.keys[parent.values.index(child)] if child in parent.values else None
-            return key is not None and bool(_READ.match(_text(key) or ""))
+            return key is not None and _READ.match(_text(key) or "")
         if isinstance(parent, ast.Call) and child in parent.args:
             called = ast.unparse(parent.func)
-            if called in ERRORS:
-                return True
-            return bool(_DRAWS.match(called)) and not _NO_TEXT.match(called) and not called.endswith(".container")
+            drawn = _DRAWS.match(called) and not _NO_TEXT.match(called) and not called.endswith(".container")
+            return called in ERRORS or drawn
         if isinstance(parent, ast.arguments):
-            return _is_read_default(child, parent)
-        if isinstance(parent, ast.Subscript):
-            return False
-        child = parent
+            pairs = zip(reversed(parent.args), reversed(parent.defaults), strict=False)
+            named = [*pairs, *zip(parent.kwonlyargs, parent.kw_defaults, strict=True)]
+            return any(default is child and _READ.match(one.arg) for one, default in named)
     return False
 
 
-def _is_read_default(child: ast.AST, arguments: ast.arguments) -> bool:
-    pairs = zip(reversed(arguments.args), reversed(arguments.defaults), strict=False)
-    named = [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
-    return any(default is child and _READ.match(one.arg) for one, default in named)
-
-
-# ------------------------------------------------------------------------------------------------ small helpers
-
-
-def _calls(source: Source) -> Iterator[ast.Call]:
-    return (node for node in source.nodes if isinstance(node, ast.Call))
-
-
-def _name(function: ast.expr) -> str:
+def _name(function):
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _is_written(node: ast.AST) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _text(node: ast.AST) -> str | None:
+def _text(node):
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _shown(node: ast.AST) -> str:
+def _shown(node):
     """The words of a literal; what an f-string computes counts as a mark, and Plotly's fields as nothing."""
-    if isinstance(node, ast.JoinedStr):
-        parts = ["".join(_text(part) or "{}" for part in node.values)]
-    else:
-        parts = [_text(node) or ""]
-    return re.sub(r"%\{[^{}]*\}|<[^<>]*>|:material/\w+:", "", parts[0])
+    whole = "".join(_text(part) or "{}" for part in node.values) if isinstance(node, ast.JoinedStr) else _text(node)
+    return re.sub(r"%\{[^{}]*\}|<[^<>]*>|:material/\w+:", "", whole)

@@ -6,8 +6,6 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Callable, Generator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,25 +27,11 @@ settings.register_profile("deep", settings.get_profile("glassformer"))
 
 # Files of tests that take ten seconds and more begin first: a process that comes to one last keeps all others waiting.
 LONGEST = (
-    "test_table",
-    "test_transcripts",
-    "test_lessons",
-    "test_trainings",
-    "test_replicas",
-    "test_deleting_extensions",
-    "test_family_folders",
-    "test_ranks",
-    "test_store_away",
-    "test_pictures",
-    "test_watching",
-    "test_upload_worker_client",
-    "test_checkpointing",
-    "test_durability",
-    "test_corpus",
-    "test_asked_parts",
-    "test_config_spellings",
-    "test_over_http",
-)
+    "test_table", "test_transcripts", "test_lessons", "test_trainings", "test_replicas", "test_deleting_extensions",
+    "test_family_folders", "test_ranks", "test_store_away", "test_pictures", "test_watching",
+    "test_upload_worker_client", "test_checkpointing", "test_durability", "test_corpus", "test_asked_parts",
+    "test_config_spellings", "test_over_http",
+)  # fmt: skip
 
 MAIN = sys.modules["__main__"]
 AT_ONCE = 5.0  # seconds of the processor, for what must not grow with a hostile file
@@ -67,7 +51,7 @@ TARGETS = (
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """The longest first; with the profile "deep" every property is deep, and tries ten times its examples."""
     places = {stem: place for place, stem in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
@@ -81,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test._hypothesis_internal_use_settings = settings(own, max_examples=10 * own.max_examples)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """From now on garbage is looked for, among what tests make; and a log's one place is the root.
 
     Before and after each part of a test pytest goes to every logger that tells the root nothing, a hundred of
@@ -94,13 +78,13 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish():
     """What is left need not be looked through either."""
     gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport():
     """In CI a test that is left out is a failure: it would count as passing."""
     report = yield
     if report.skipped and os.environ.get("CI"):
@@ -109,7 +93,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.fixture(autouse=True)
-def anew() -> None:
+def anew():
     """The main module is pytest's, and every generator begins anew, whichever tests ran before.
 
     A page's script that Streamlit has run would be what a new process of `multiprocessing` runs first.
@@ -122,25 +106,25 @@ def anew() -> None:
 
 
 @pytest.fixture(scope="session")
-def checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint_folder(tmp_path_factory):
     """A folder with an untrained tiny model and two vocabularies. Do not write into it; see `spoil`."""
     return _write_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny", shared=False)
 
 
 @pytest.fixture(scope="session")
-def shared_checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_checkpoint_folder(tmp_path_factory):
     """The same with one vocabulary for both sides, learned positions and post-norm."""
     return _write_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny-shared", shared=True)
 
 
 @pytest.fixture
-def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
+def spoil(checkpoint_folder, tmp_path):
     """Copies the tiny checkpoint; `spoil(name, content)` puts other bytes in the place of one file.
 
     `content` is bytes, a function of the old bytes, or None to remove the file.
     """
 
-    def copy(name: str = "", content: bytes | Callable[[bytes], bytes] | None = None) -> Path:
+    def copy(name="", content=None):
         folder = tmp_path / "spoilt"
         if not folder.exists():
             shutil.copytree(checkpoint_folder, folder)
@@ -155,7 +139,7 @@ def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
-def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
+def _write_checkpoint(folder, *, shared):
     import torch
 
     from tests.transformer.learned_pieces import learn_pieces
@@ -167,23 +151,14 @@ def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
     texts = [SOURCES + TARGETS] if shared else [SOURCES, TARGETS]
     models = [learn_pieces(text, size=48) for text in texts]
     config = ModelConfig(
-        n_encoder_layers=2,
-        n_decoder_layers=2,
-        d_model=16,
-        n_heads=4,
-        d_ff=32,
-        src_vocab_size=Tokenizer(models[0]).size,
-        tgt_vocab_size=Tokenizer(models[-1]).size,
-        shared_vocab=shared,
-        norm="post" if shared else "pre",
-        final_norm=not shared,
-        positions="learned" if shared else "sinusoidal",
-        max_len=32,
+        n_encoder_layers=2, n_decoder_layers=2, d_model=16, n_heads=4, d_ff=32, max_len=32,
+        src_vocab_size=Tokenizer(models[0]).size, tgt_vocab_size=Tokenizer(models[-1]).size, shared_vocab=shared,
+        norm="post" if shared else "pre", final_norm=not shared, positions="learned" if shared else "sinusoidal",
         normalisation=("nfc", "simplified-chinese"),
-    )
+    )  # fmt: skip
     torch.manual_seed(0)
     state = Transformer(config).state_dict()
-    card: dict[str, object] = {"title": "Tiny", "examples": list(SOURCES[:3]), "source_language": "Ba-lo"}
+    card = {"title": "Tiny", "examples": list(SOURCES[:3]), "source_language": "Ba-lo"}
     save(CheckpointContents(config, state, tuple(models), card), folder)
     (folder / "training.csv").write_text("epoch,step,loss\n1,10,3.5\n", encoding="utf-8")
     return folder

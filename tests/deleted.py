@@ -5,8 +5,6 @@ Its files are links to ours: nobody may write into them.
 
 import os
 import shutil
-from collections.abc import Collection
-from pathlib import Path
 
 from tests.source_code import ROOT
 
@@ -16,7 +14,7 @@ BESIDE = ("checkpoints", "static", "docs", "README.md")  # linked: they are not 
 BUILT = shutil.ignore_patterns("node_modules")
 
 
-def link(source: str, target: str) -> None:
+def link(source, target):
     """Link a file, or copy it to another disk with its time, by which Python knows what it has compiled."""
     try:
         os.link(source, target)
@@ -24,14 +22,14 @@ def link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def without(names: Collection[str], folder: Path, *, tests: bool = False) -> Path:
+def without(names, folder, *, tests=False):
     """Copy the tree to a folder, without these extensions; with the tests that are left, if they are asked for."""
     folder.mkdir(parents=True, exist_ok=True)
     for part in (*PARTS, "tests", "benchmarks") if tests else PARTS:  # a test speaks to the app with their client
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, folder / part, ignore=BUILT, copy_function=link)
         else:
-            link(str(ROOT / part), str(folder / part))
+            link(ROOT / part, folder / part)
     for part in BESIDE:
         (folder / part).symlink_to(ROOT / part)
     for name in names:

@@ -4,15 +4,13 @@ The six are what `tests/data/healthy/make.py` trained; they are read by the impo
 """
 
 from functools import cache
-from pathlib import Path
 
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from tests.data.healthy import tasks
+from tests.source_code import ROOT
 from transformer.analysis.losses import Samples
-from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
 
-ROOT = Path(__file__).parents[1]
 DATA, SHIPPED = ROOT / "tests" / "data" / "healthy", ROOT / "checkpoints"
 TEXTS = 100
 
@@ -31,7 +29,7 @@ NAMES = (*OWN, *FOREIGN)
 
 
 @cache
-def healthy(name: str) -> Checkpoint:
+def healthy(name):
     """A checkpoint; every test of a run shares it. `leak` is not healthy, but made as the others are."""
     if name in OWN:
         return load(SHIPPED / name)
@@ -41,11 +39,11 @@ def healthy(name: str) -> Checkpoint:
 
 
 @cache
-def texts(name: str) -> Samples:
+def texts(name):
     """A hundred texts of its task, with what should become of them if it writes."""
     if name in ("zh-en", "en-fr"):
         lines = (ROOT / "tests" / "data" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
-        pairs = [(line.split("\t")[0], line.split("\t")[1]) for line in lines]
+        pairs = [line.split("\t")[:2] for line in lines]
     elif name == "reverse":
         pairs = [(word, word[::-1]) for word in tasks.words(TEXTS, longest=12)]
     else:

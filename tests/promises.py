@@ -28,51 +28,44 @@ HEAD = (
     "keeps it as it is. A promise is tested in one layer: {layers}. What pages tell their readers is kept by the "
     "`transcripts/` beside the tests of pages.\n"
 )
-
-
 ABOUT_ALL = ("tools", "benchmarks", "deploy")  # folders of tests of the repository
 FLAT = ("browser", "pages", *ABOUT_ALL)  # folders that are one area, whatever is below
 
 
-def modules() -> list[Path]:
+def modules():
     """Every test module, in the order of its path."""
     return sorted(ROOT.rglob("test_*.py"))
 
 
 @cache
-def promise(module: Path) -> str:
+def promise(module):
     """The first line of a module's docstring."""
     said = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
     return said.partition("\n")[0].strip()
 
 
-def layer(module: Path) -> str:
+def layer(folders, module):
     """Where a module's tests are run."""
-    folders = module.relative_to(ROOT).parts[:-1]
     if not folders or folders[0] in ABOUT_ALL:
         return "whole"
     if "browser" in folders:
         return "browser"
-    if "pages" in folders or "page" in folders:
+    if {"pages", "page"} & {*folders}:
         return "page"
-    return "library" if of_library(module.relative_to(ROOT)) else "app"
+    return "library" if of_library(module) else "app"
 
 
-def area(module: Path) -> str:
-    """The part of the product that a module is about: the library's and the app's folders, and each extension."""
-    folders = module.relative_to(ROOT).parts[:-1]
-    return "/".join(folders[: 1 if folders and folders[0] in FLAT else 2]) or "The repository"
-
-
-def register() -> str:
-    """The text of `PROMISES.md`."""
+def register():
+    """The text of `PROMISES.md`: by the library's and the app's folders, and by extension."""
     by_area = defaultdict(list)
-    for module in modules():
-        by_area[area(module)].append(module)
+    for path in modules():
+        module = path.relative_to(ROOT)
+        folders = module.parts[:-1]
+        area = "/".join(folders[: 1 if folders and folders[0] in FLAT else 2]) or "The repository"
+        by_area[area].append(f"| {promise(path)} | {layer(folders, module)} | `{module.as_posix()}` |")
     layers = ", ".join(f"{name} ({about})" for name, about in LAYERS.items())
     parts = ["\n".join(fill(part, 120) for part in HEAD.format(layers=layers).splitlines())]
-    for name, held in sorted(by_area.items()):
-        rows = [f"| {promise(one)} | {layer(one)} | `{one.relative_to(ROOT).as_posix()}` |" for one in held]
+    for name, rows in sorted(by_area.items()):
         parts += [f"\n## {name}\n", "| Promise | Layer | Tests |", "|---|---|---|", *rows]
     return "\n".join(parts) + "\n"
 

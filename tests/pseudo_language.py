@@ -10,13 +10,10 @@ each line is sentences and data, with marks such as " · " between them. What is
     cut             a bracket without its partner, and no ellipsis that says so
 """
 
-from __future__ import annotations
-
 import html
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 from transformer.i18n.catalogue import CLOSE, OPEN
 
@@ -40,29 +37,25 @@ _FROM_TEMPLATE = re.compile(r"(?:[^aeiou]|([aeiou])\1)*", re.IGNORECASE)
 _ENDS = tuple(".!?:;,…·")
 
 
-def wrong(text: str, data: Collection[str] = ()) -> list[str]:
-    """What is wrong with a text that was said in the pseudo-language.
+def wrong(text, data=()):
+    """What is wrong with a text that was said in the pseudo-language, as a reader, a browser or Plotly gets it.
 
-    Args:
-        text: As a reader, a browser or Plotly gets it.
-        data: Words that are data here: of pieces, names of models.
+    `data` are words that are data here: of pieces, names of models.
     """
     # Entities last, as a browser reads them: `&lt;b&gt;` is text and no tag.
     seen = html.unescape(_CODE.sub("", _MARKUP.sub("", _LINE.sub("\n", text.replace("\\", "")))))
     return [f"{found}: {text!r}" for found in _wrong(seen.strip(f"{_UNSEEN} "), data)]
 
 
-def _wrong(line: str, data: Collection[str]) -> Iterator[str]:
-    outside, depth, inside = [""], 0, ""
-    said = []
+def _wrong(line, data):
+    outside, depth, inside, said = [""], 0, "", []
     for sign in line:
         if sign == OPEN:
             depth += 1
             if depth > 1:
                 yield "said too early"
                 return
-            gap = outside[-1]
-            if len(outside) > 1 and not gap.strip(" ") and not inside.rstrip().endswith(_ENDS):
+            if len(outside) > 1 and not outside[-1].strip(" ") and not inside.rstrip().endswith(_ENDS):
                 yield "glued"
             inside = ""
         elif sign == CLOSE:
@@ -79,63 +72,52 @@ def _wrong(line: str, data: Collection[str]) -> Iterator[str]:
             outside[-1] += sign
     if depth and not line.endswith("…"):  # an ellipsis says that it was cut
         yield "cut"
-    bare = [word for part in outside for word in _WORD.findall(part)]
-    bare += [word for part in said for word in _WORD.findall(part) if not _FROM_TEMPLATE.fullmatch(word)]
-    bare = [word for word in bare if not _is_data(word, data)]
-    if bare:
+    bare = _WORD.findall("\n".join(outside))
+    bare += [word for word in _WORD.findall("\n".join(said)) if not _FROM_TEMPLATE.fullmatch(word)]
+    if bare := [word for word in bare if not _is_data(word, data)]:
         yield f"bare {' '.join(bare)}"
 
 
-def _is_data(word: str, data: Collection[str]) -> bool:
+def _is_data(word, data):
     """Charts cut long pieces into lines, and write names of values with a capital."""
     low = word.casefold()
     return word in NOTATION or word in data or any(low in other.casefold() for other in data)
 
 
-def words_of(*values: Any) -> set[str]:
-    """All words of the texts in some values: what a caller gave is data.
-
-    Args:
-        *values: Texts, and sequences, mappings and records with texts in them.
-    """
+def words_of(*values):
+    """All words of the texts in sequences, mappings and records: what a caller gave is data."""
     return {word for text in _texts(values) for word in _WORD.findall(text)}
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value):
     if isinstance(value, str):
         yield value
+        return
+    if is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
     elif isinstance(value, Mapping):
-        yield from _texts([*value.keys(), *value.values()])
-    elif isinstance(value, list | tuple | set | frozenset):
-        for part in value:
-            yield from _texts(part)
-    elif is_dataclass(value):
-        yield from _texts([getattr(value, field.name) for field in fields(value)])
+        value = [*value.keys(), *value.values()]
+    for part in value if isinstance(value, list | tuple | set | frozenset) else ():
+        yield from _texts(part)
 
 
-# What of a figure is read by people; everything else configures Plotly.
+# What of a figure is read by people; everything else configures Plotly, and "follow" has rows of numbers.
 _SEEN = {"columns", "heads", "hovertemplate", "hovertext", "labels", "layers", "name", "rows", "text", "texttemplate"}
 _SEEN |= {"ticktext", "title", "whole"}
-_NOT_SEEN = {"follow"}  # rows of numbers
 
 
-def texts_of_figure(figure: Mapping[str, Any]) -> list[str]:
-    """Every text of a chart that people read: titles, axes, ticks, hover, legends and the table that is saved.
-
-    Args:
-        figure: Its plain data.
-    """
-    return [text for text in _seen(figure, seen=False) if text]
+def texts_of_figure(figure):
+    """Every text of a chart that people read: titles, axes, ticks, hover, legends and the table that is saved."""
+    return list(filter(None, _seen(figure)))
 
 
-def _seen(value: Any, *, seen: bool) -> Iterator[str]:
+def _seen(value, seen=False):
     if isinstance(value, str):
-        if seen:
-            yield value
+        yield from [value] * seen
     elif isinstance(value, Mapping):
         for name, part in value.items():
-            if name not in _NOT_SEEN:
-                yield from _seen(part, seen=name in _SEEN or (seen and isinstance(part, str) and name.isdigit()))
+            if name != "follow":
+                yield from _seen(part, name in _SEEN or (seen and isinstance(part, str) and name.isdigit()))
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from _seen(part, seen=seen)
+            yield from _seen(part, seen)

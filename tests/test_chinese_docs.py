@@ -1,7 +1,6 @@
 """A Chinese page of the documentation has the code, links, headings, rows and pictures of its English page."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,33 +17,33 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)]+)\)")
 
 
-def text(page: Path) -> str:
+def text(page):
     return page.read_text(encoding="utf-8")
 
 
-def prose(page: Path) -> str:
+def prose(page):
     return FENCED.sub("", text(page))
 
 
-def code(page: Path) -> list[tuple[str, str]]:
-    """Each block with its language, without the comments, which each language writes itself."""
+def code(page):
+    """Each block with its language, without comments, which each language writes itself."""
     return [(language, re.sub(r" +# .*", "", block)) for language, block in FENCED.findall(text(page))]
 
 
-def links(page: Path) -> list[str]:
+def links(page):
     """Where a page leads, with the English page for a Chinese one; the first link leads to the other language."""
     targets = [link.partition("#") for link in LINK.findall(prose(page))[1:] if ":" not in link]
     there = [(page.parent / path).resolve() if path else page for path, _, _ in targets]
     return sorted(f"{ENGLISH.get(to, to)}#{place}" for to, (_, _, place) in zip(there, targets, strict=True))
 
 
-def outline(page: Path) -> list[str]:
+def outline(page):
     """What each line is that is more than prose, in order: a heading and its level, a row and its cells, an item."""
     kinds = re.findall(r"^(#+ |\|.*\||- |!\[|\*\*)", prose(page), flags=re.MULTILINE)
     return [f"row of {kind.count('|') - 1}" if kind.startswith("|") else kind.strip() for kind in kinds]
 
 
-def literal(page: Path) -> list[str]:
+def literal(page):
     """What is typed or read as it is: commands, options, addresses."""
     return sorted(set(re.findall(r"`([^`\n]+)`", prose(page))))
 

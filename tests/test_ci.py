@@ -5,11 +5,10 @@ import shlex
 
 import yaml
 
-from tests.deploy.test_space import UV
+from tests.deploy.test_containers import MAKEFILE, TORCH, UV
 from tests.source_code import ROOT
 
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
-MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):.*##", MAKEFILE, flags=re.MULTILINE))
 JOBS = WORKFLOW["jobs"]
 LENT = f'pip install {UV} && uv pip install --system "$TORCH"'
@@ -29,12 +28,10 @@ def test_it_may_only_read_and_uses_the_libraries_that_make_does():
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert all("permissions" not in job and job["timeout-minutes"] <= 90 for job in JOBS.values())
     assert JOBS["test"]["strategy"]["matrix"]["python"] == ["3.11", "3.13"]
-    torch = re.search(r"^TORCH [?]= (.*)$", MAKEFILE, flags=re.MULTILINE)[1]
-    assert WORKFLOW["env"] == {"TORCH": torch, "UV_TORCH_BACKEND": "cpu"}
+    assert WORKFLOW["env"] == {"TORCH": TORCH, "UV_TORCH_BACKEND": "cpu"}
 
 
 def test_what_is_kept_is_where_make_writes_it():
-    kept = {
-        step["with"]["name"]: step["with"]["path"] for step in JOBS["build"]["steps"] if "path" in step.get("with", {})
-    }
-    assert kept == {"site": yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["site_dir"], "wheel": "dist/*.whl"}
+    given = [step["with"] for step in JOBS["build"]["steps"] if "path" in step.get("with", {})]
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["site_dir"]
+    assert {one["name"]: one["path"] for one in given} == {"site": site, "wheel": "dist/*.whl"}

@@ -9,25 +9,17 @@ from hypothesis import strategies as st
 
 from tests.conftest import pytest_collection_modifyitems
 
-HERE = Path(__file__)
 
-
-def examples_of(profile, parameters=3):
-    """How many examples a property of 20 has under a profile, and the markers of its tests."""
-    tried, markers = [], []
+@pytest.mark.parametrize(("profile", "n_examples", "marked"), [(None, 20, []), ("deep", 200, ["deep"] * 3)])
+def test_a_property_has_ten_times_its_examples_in_the_deep_profile_alone(profile, n_examples, marked):
+    markers = []
 
     @settings(max_examples=20)
     @given(st.integers())
     def a_property(number):
-        tried.append(number)
+        pass
 
-    items = [SimpleNamespace(obj=a_property, add_marker=markers.append, path=HERE) for _ in range(parameters)]
-    items.append(SimpleNamespace(obj=examples_of, add_marker=markers.append, path=HERE))
+    tests = [a_property] * 3 + [str]  # a property for each of its parameters, and what is none
+    items = [SimpleNamespace(obj=one, add_marker=markers.append, path=Path(__file__)) for one in tests]
     pytest_collection_modifyitems(SimpleNamespace(getoption=lambda _: profile), items)
-    a_property()
-    return len(tried), markers
-
-
-@pytest.mark.parametrize(("profile", "expected"), [(None, (20, [])), ("deep", (200, ["deep"] * 3))])
-def test_a_property_has_ten_times_its_examples_in_the_deep_profile_alone(profile, expected):
-    assert examples_of(profile) == expected
+    assert (a_property._hypothesis_internal_use_settings.max_examples, markers) == (n_examples, marked)

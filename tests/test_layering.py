@@ -8,13 +8,11 @@ Limits of size are what there was when they were set, and may only fall. Whoever
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from tests.source_code import ROOT, Source, imports, of_library, sources
+from tests.source_code import ROOT, imports, of_library, sources
 from tools.imports import arrows, circles, closure, extension, files, folders, graph, lines, parts
 
 # Which packages of the repository a part may import, itself aside: pages -> glassformer -> transformer.
@@ -65,135 +63,96 @@ FUNCTION_LINES = 60
 PAGE_LINES = 60
 
 
-def wrong_layers(source: Source) -> Iterator[str]:
-    """Imports of what is above, or beside."""
-    path = source.path.as_posix()
+PAGES = {path.stem for path in (ROOT / "pages").glob("*/*.py")}
+OF_THE_KERNEL = {("tests", name) for name in ("transformer", "glassformer", "pages")}
+TYPES = ("streamlit.navigation.page", "streamlit.runtime.uploaded_file_manager")  # which alone are imported by name
+
+
+def wrong_imports(source):
+    """Imports of what is above or beside, of Streamlit where it is not known, and of extensions that are not needed."""
+    part, path, module = source.part, source.path.as_posix(), _module(source)
     few = next((may for folder, may in FEW.items() if path.startswith(f"{folder}/")), None)
-    library = source.part != "tests" and of_library(source.path)
+    library, page, own = part != "tests" and of_library(source.path), _page(module), extension(module)
+    knows, apart = part != "glassformer" or path in IMPORT_STREAMLIT, part not in STREAMLIT_PARTS
+    of_kernel, beside = source.path.parts[:2] in OF_THE_KERNEL, "what they share belongs"
+    needs = {own, *_needs(ROOT / "glassformer" / "extensions" / own / "__init__.py")} if own else set()
     for found in imports(source):
-        top = found.name.split(".")[0]
-        where = f"{source.path}:{found.line}"
-        if source.part in MAY_IMPORT and top in PARTS - MAY_IMPORT[source.part] - {source.part}:
-            yield f"{where} {source.part} may not import {top}"
-        if source.part == "pages" and top == "pages":
-            yield f"{where} a page may not import another page; what they share belongs in glassformer"
-        if top == "streamlit" and source.part not in STREAMLIT_PARTS:
-            yield f"{where} only app.py, main.py, pages and glassformer may import streamlit"
-        if library and top in NOT_FOR_THE_LIBRARY:
-            yield f"{where} the library knows nothing of {top}"
-        if few and top not in sys.stdlib_module_names and not any(f"{found.name}.".startswith(f"{x}.") for x in few):
-            yield f"{where} may import {', '.join(sorted(few))} only, not {found.name}"
-        if source.part == "glassformer" and (other := _page(found.name)) and _page(_module(source)) not in (other, ""):
-            yield f"{where} a page may not import another page, {other}; what they share belongs below"
+        name, top, other, there = found.name, found.name.split(".")[0], extension(found.name), _page(found.name)
+        streamlit = top == "streamlit"
+        drawing = source.path.stem.endswith("_pictures") and name == "glassformer.shared.i18n.st"
+        alone = few and top not in sys.stdlib_module_names and not any(f"{name}.".startswith(f"{x}.") for x in few)
+        of_extension = f"{name}.".startswith(("glassformer.extensions.", "tests.extensions."))
+        the_list = name in {"glassformer.extensions", "glassformer.extensions.NAMES"}
+        deeper = name.startswith("streamlit.") and not name.startswith(TYPES)
+        wrong = {
+            f"{part} may not import {top}": top in PARTS - MAY_IMPORT.get(part, PARTS) - {part},
+            f"a page may not import another page; {beside} in glassformer": part == top == "pages",
+            f"a page may not import another page, {there}; {beside} below": page and there not in (page, ""),
+            "only app.py, main.py, pages and glassformer may import streamlit": streamlit and apart,
+            f"the library knows nothing of {top}": library and top in NOT_FOR_THE_LIBRARY,
+            f"may import {', '.join(sorted(few or ()))} only, not {name}": alone,
+            f"{own} may not import {other}, which its record does not need": own and other and other not in needs,
+            "has Streamlit from glassformer.shared.i18n, if at all": not knows and (streamlit or drawing),
+            f"imports {name}, which is private": part in MAY_IMPORT and deeper,
+            f"a test of the kernel may not import {name}": of_kernel and of_extension and not the_list,
+        }
+        yield from (f"{path}:{found.line} {why}" for why, is_so in wrong.items() if is_so)
 
 
-def _page(name: str) -> str:
+def _module(source):
+    return ".".join(source.path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _page(name):
     """The page whose folder a module is in."""
     parts = name.split(".")
     return parts[1] if parts[0] == "glassformer" and parts[1:2] and parts[1] in PAGES else ""
 
 
-PAGES = {path.stem for path in (ROOT / "pages").glob("*/*.py")}
-
-
-def wrong_needs(source: Source) -> Iterator[str]:
-    """Imports of an extension that the record of the own one does not name."""
-    own = extension(_module(source))
-    if source.part != "glassformer" or not own:
-        return
-    needs = _needs((ROOT / "glassformer" / "extensions" / own / "__init__.py").read_text(encoding="utf-8"))
-    for found in imports(source):
-        other = extension(found.name)
-        if other and other not in {own, *needs}:
-            yield f"{source.path}:{found.line} {own} may not import {other}, which its record does not need"
-
-
-def _needs(record: str) -> list[str]:
-    """The extensions that a record names as needed."""
-    words = (word for node in ast.walk(ast.parse(record)) if isinstance(node, ast.Call) for word in node.keywords)
+@cache
+def _needs(record):
+    """The extensions that a record names as needed; an error where there is no record."""
+    nodes = ast.walk(ast.parse(record.read_text(encoding="utf-8")))
+    words = (word for node in nodes if isinstance(node, ast.Call) for word in node.keywords)
     return [name for word in words if word.arg == "needs" for name in ast.literal_eval(word.value)]
 
 
-def knows_streamlit(source: Source) -> Iterator[str]:
-    """Imports of Streamlit in the app, but for few modules; a page's pictures know nothing of it, by no way."""
-    if source.part != "glassformer" or source.path.as_posix() in IMPORT_STREAMLIT:
-        return
-    pictures = source.path.stem.endswith("_pictures")
-    for found in imports(source):
-        if found.name.split(".")[0] == "streamlit" or (pictures and found.name == "glassformer.shared.i18n.st"):
-            yield f"{source.path}:{found.line} has Streamlit from glassformer.shared.i18n, if at all"
-
-
-def private_of_streamlit(source: Source) -> Iterator[str]:
-    """Imports of what is inside of Streamlit, but for types; `glassformer.server.streamlit_private` has it by name."""
-    types = ("streamlit.navigation.page", "streamlit.runtime.uploaded_file_manager")
-    for found in imports(source) if source.part in MAY_IMPORT else ():
-        if found.name.startswith("streamlit.") and not found.name.startswith(types):
-            yield f"{source.path}:{found.line} imports {found.name}, which is private"
-
-
-def _module(source: Source) -> str:
-    return ".".join(source.path.with_suffix("").parts).removesuffix(".__init__")
-
-
-def borrowed_from_torch(source: Source) -> Iterator[str]:
+def borrowed_from_torch(source):
     """Uses of torch's own Transformer inside the library."""
     if source.part != "transformer":
         return
     for found in imports(source):
         last = found.name.split(".")[-1]
-        from_torch = found.name.startswith("torch.nn.") and (TORCHS_OWN.match(last) or last.lower() == "transformer")
-        if from_torch:
+        if found.name.startswith("torch.nn.") and (TORCHS_OWN.match(last) or last.lower() == "transformer"):
             yield f"{source.path}:{found.line} the model is from scratch, yet {found.name} is imported"
     for node in source.nodes:
-        if isinstance(node, ast.Attribute) and _is_torchs(node):
-            yield f"{source.path}:{node.lineno} the model is from scratch, yet {ast.unparse(node)} is used"
+        if isinstance(node, ast.Attribute):
+            from_nn = node.attr == "Transformer" and ast.unparse(node.value).split(".")[-1] == "nn"
+            if from_nn or TORCHS_OWN.match(node.attr):
+                yield f"{source.path}:{node.lineno} the model is from scratch, yet {ast.unparse(node)} is used"
 
 
-def _is_torchs(node: ast.Attribute) -> bool:
-    base = ast.unparse(node.value).split(".")[-1]
-    return bool(TORCHS_OWN.match(node.attr)) or (node.attr == "Transformer" and base == "nn")
-
-
-def too_long(source: Source) -> Iterator[str]:
+def too_long(source):
     """Files, pages and functions that have outgrown what can be taken in at once."""
-    lines = len(source.text.splitlines())
-    limit = PAGE_LINES if source.part == "pages" else FILE_LINES
-    if lines > limit:
-        yield f"{source.path} has {lines} lines; {limit} are allowed"
+    n_lines, limit = len(source.text.splitlines()), PAGE_LINES if source.part == "pages" else FILE_LINES
+    if n_lines > limit:
+        yield f"{source.path} has {n_lines} lines; {limit} are allowed"
     for node in source.nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _length(node) > FUNCTION_LINES:
-            found = f"{source.path}:{node.lineno} {node.name} has {_length(node)} lines"
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (n := _length(node)) > FUNCTION_LINES:
+            found = f"{source.path}:{node.lineno} {node.name} has {n} lines"
             yield f"{found} without its docstring; {FUNCTION_LINES} are allowed"
 
 
-def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def _length(function):
     """Lines of a function without its docstring."""
-    length = (function.end_lineno or function.lineno) - function.lineno + 1
-    if ast.get_docstring(function) is None:
-        return length
-    docstring = function.body[0]
-    return length - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)
+    parts = [function] if ast.get_docstring(function) is None else [function, function.body[0]]
+    whole, *docstring = (part.end_lineno - part.lineno + 1 for part in parts)
+    return whole - sum(docstring)
 
 
-def leans_on_an_extension(source: Source) -> Iterator[str]:
-    """Imports of an extension, or of its tests, in a test of the kernel: it would go with the extension."""
-    if source.path.parts[:2] not in {("tests", name) for name in ("transformer", "glassformer", "pages")}:
-        return
-    for found in imports(source):
-        list_alone = found.name in {"glassformer.extensions", "glassformer.extensions.NAMES"}
-        if f"{found.name}.".startswith(("glassformer.extensions.", "tests.extensions.")) and not list_alone:
-            yield f"{source.path}:{found.line} a test of the kernel may not import {found.name}"
-
-
-RULES = [
-    *(wrong_layers, wrong_needs, knows_streamlit, private_of_streamlit, borrowed_from_torch, too_long),
-    leans_on_an_extension,
-]
-
-
-def complaints(root: Path) -> list[str]:
-    return [line for source in sources(root) for rule in RULES for line in rule(source)]
+def complaints(root):
+    rules = (wrong_imports, borrowed_from_torch, too_long)
+    return [line for source in sources(root) for rule in rules for line in rule(source)]
 
 
 def test_this_repository_keeps_the_rules():
@@ -246,12 +205,12 @@ def test_there_is_no_circle_of_modules_of_folders_or_of_extensions_that_need_eac
     assert circles(imported()) == []
     assert circles(folders(imported())) == []
     records = sorted((ROOT / "glassformer" / "extensions").glob("*/__init__.py"))
-    needs = {one.parent.name: frozenset(_needs(one.read_text(encoding="utf-8"))) for one in records}
+    needs = {one.parent.name: frozenset(_needs(one)) for one in records}
     assert len(needs) > 8
     assert circles(needs) == []
 
 
-def write(root: Path, path: str, text: str) -> None:
+def write(root, path, text):
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text, encoding="utf-8")
 

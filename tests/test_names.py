@@ -53,24 +53,19 @@ def test_a_public_class_is_defined_once_in_the_library_and_once_in_the_app(produ
 
 
 @cache
-def comments(source):
-    """What begins with # outside of strings; `tokenize` takes seconds for all modules."""
-    return [found for found in STRING_OR_COMMENT.findall(source.text) if found.startswith("#")]
-
-
-@cache
 def written(source):
     """Names and strings of one word in the code of a module."""
     values = (value for node in source.nodes for value in vars(node).values() if isinstance(value, str))
     return {word for value in {*values} if not re.search(r"\s", value) for word in words_of(value)}
 
 
+@cache
 def prose(source):
-    """Docstrings and comments of a module, each on one line."""
-    for node in source.nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield " ".join((ast.get_docstring(node) or "").split())
-    yield from comments(source)
+    """Docstrings and comments of a module, each on one line; `tokenize` takes seconds for all modules."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = [ast.get_docstring(node) or "" for node in source.nodes if isinstance(node, documented)]
+    outside = STRING_OR_COMMENT.findall(source.text)
+    return [" ".join(one.split()) for one in docstrings] + [found for found in outside if found.startswith("#")]
 
 
 def test_a_class_or_module_in_code_font_is_there(product):

@@ -56,70 +56,57 @@ INSTEAD = {
 } | {r"(?i)\bposition \{": "token {n}, or p"}
 
 
+def texts_in(value):
+    """Every text of a lesson's data, in both languages."""
+    if isinstance(value, dict) and isinstance(value.get("en"), str):
+        yield value["en"], value.get("zh", "")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from texts_in(part)
+
+
+@cache
 def lessons():
-    """Every text of the lessons: where it stands, and it in both languages."""
-    for file in sorted(PLAN.glob("*.toml")):
-        waiting = [tomllib.loads(file.read_text(encoding="utf-8"))]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, dict):
-                if isinstance(one.get("en"), str):
-                    yield file.name, one["en"], one.get("zh", "")
-                waiting += one.values()
-            elif isinstance(one, list):
-                waiting += one
+    files = sorted(PLAN.glob("*.toml"))
+    return [(file.name, *texts) for file in files for texts in texts_in(tomllib.loads(file.read_text("utf-8")))]
 
 
 @cache
 def messages():
     """Each sentence of the code: that the template has them, `tests/tools/test_catalogues.py` sees."""
     with (CATALOGUES / TEMPLATE).open("rb") as file:
-        return [*read_po(file)]
-
-
-def english():
-    """Each English text that people read, with its place."""
-    for message in messages():
-        for text in [message.id] if isinstance(message.id, str) else message.id:
-            yield message.locations[0][0] if message.locations else "", text
-    for place, text, _ in lessons():
-        yield place, text
-
-
-def found(tics, texts):
-    """Each text with a tic, and what is written instead."""
-    return [f"{place}: {text!r}: {instead}" for place, text in texts for tic, instead in tics.items()
-            if re.search(tic, text)]  # fmt: skip
-
-
-def test_english_is_plain():
-    assert not (tics := found(TICS, english())), "\n".join(tics)
-
-
-def test_a_thing_has_one_word():
-    texts = [("", form) for one in messages() if one.context != "glossary" for form in forms(one.id)]
-    assert not (words := found(INSTEAD, texts)), "\n".join(words)
+        return [(one.locations[0][0] if one.locations else "", one) for one in read_po(file)]
 
 
 def forms(text):
     return [text] if isinstance(text, str) else text
 
 
+def english():
+    """Each English text that people read, with its place."""
+    said = [(place, text) for place, message in messages() for text in forms(message.id)]
+    return said + [(place, text) for place, text, _ in lessons()]
+
+
+def found(tics, texts):
+    """Each text with a tic, and what is written instead."""
+    return [f"{place}: {text!r}: {tics[tic]}" for place, text in texts for tic in tics if re.search(tic, text)]
+
+
+def test_english_is_plain_and_a_thing_has_one_word():
+    assert not (tics := found(TICS, english())), "\n".join(tics)
+    texts = [("", form) for _, one in messages() if one.context != "glossary" for form in forms(one.id)]
+    assert not (words := found(INSTEAD, texts)), "\n".join(words)
+
+
 def test_chinese_has_one_word_for_one_thing():
     """What the Chinese catalogue and the lessons say."""
-    chinese = [form for message in read(CATALOGUES / "zh") if message.id for form in forms(message.string)]
-    texts = [("messages.po", text) for text in chinese] + [(place, text) for place, _, text in lessons()]
+    said = [("messages.po", form) for one in read(CATALOGUES / "zh") if one.id for form in forms(one.string)]
+    texts = said + [(place, text) for place, _, text in lessons()]
     assert not (tics := found(CHINESE_TICS, texts)), "\n".join(tics)
 
 
 def test_a_tic_is_found_and_plain_english_is_left_alone():
-    tics = [
-        "This model is an encoder alone.",
-        "It is no number.",
-        "one row a head",
-        "Whoever has it",
-        "{n} nats a token",
-    ]
+    tics = ("It is an encoder alone.", "It is no number.", "one row a head", "Whoever has it", "{n} nats a token")
     assert all(found(TICS, [("", text)]) for text in tics)
     assert all(found(INSTEAD, [("", text)]) for text in ("at position {place}", "Position {n} reads", "An MLP"))
     plain = ["There is no room.", "It is no longer here.", "so that you can see it", "a row of a head's map"]
@@ -132,6 +119,6 @@ ABOUT = re.compile(r"\bshipped\b|\bhealthy\b|models tested|\b[Tt]rained (models?
 def test_no_sentence_about_shipped_or_healthy_models_has_a_number_that_was_typed():
     """But for what does not depend on a model: numbers of a formula, in the same sentence."""
     formula = {"It is about 1 in a newly initialised layer and at least {least:g} in the shipped checkpoints."}
-    sentences = [part for _, text in english() for part in re.split(r"(?<=[.;:!?]) ", text)]
-    bare = {one: re.sub(r"\{[^{}]*\}|\d+-bit", "", one) for one in sentences if one not in formula}
+    sentences = {part for _, text in english() for part in re.split(r"(?<=[.;:!?]) ", text)} - formula
+    bare = {one: re.sub(r"\{[^{}]*\}|\d+-bit", "", one) for one in sentences}
     assert not [one for one, text in bare.items() if ABOUT.search(text) and re.search(r"\d", text)]

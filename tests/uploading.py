@@ -3,141 +3,102 @@
 Written for and tried with Streamlit 1.67, like `raw_client`, whose protocol this speaks.
 """
 
-from __future__ import annotations
-
-import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from streamlit.proto.Common_pb2 import FileUploaderState, UploadedFileInfo
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.raw_client import RawClient, Rerun, Widget
+from benchmarks.raw_client import RawClient
 
-PAGE = "open"
 READ, EMPTY, FORGET = "hand_in_read", "hand_in_empty", "hand_in_forget"
 UPLOADER = "handed_files_"
 HTTP_SECONDS = 400.0
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How handing in ended.
-
-    Attributes:
-        name: What the address calls the model; empty if it was refused.
-        refused: What the page said of it.
-        seconds: From the first byte until then.
-    """
+class Ended(NamedTuple):
+    """How handing in ended: what the address calls the model, empty if it was refused, and what the page said then."""
 
     name: str
     refused: str
-    seconds: float
 
 
 class Visitor(RawClient):
     """One visitor of the page where models are opened."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         super().__init__(url)
         self._url = url
         self.visit()
 
-    def visit(self) -> Rerun:
+    def visit(self, query=""):
         """Open the page."""
-        return self.rerun(page=PAGE, query="")
+        return self.rerun(page="open", query=query)
 
-    def put(self, name: str, content: bytes, *, file_id: str = "") -> tuple[int, str, str]:
+    def put(self, name, content, *, file_id=""):
         """Send one file to the endpoint; the status, what it answered, and the file's id."""
-        file_id = file_id or str(uuid.uuid4())
-        boundary = uuid.uuid4().hex
+        file_id, boundary = file_id or str(uuid.uuid4()), uuid.uuid4().hex
         shown = name.encode("utf-8", "surrogateescape").replace(b'"', b"%22").replace(b"\n", b"%0A")
-        head = b'--%b\r\nContent-Disposition: form-data; name="file"; filename="%b"\r\n' % (boundary.encode(), shown)
-        body = (
-            head + b"Content-Type: application/octet-stream\r\n\r\n" + content + b"\r\n--%b--\r\n" % boundary.encode()
+        body = b"\r\n".join(
+            (
+                f"--{boundary}".encode(),
+                b'Content-Disposition: form-data; name="file"; filename="%b"' % shown,
+                b"Content-Type: application/octet-stream",
+                b"",
+                content,
+                f"--{boundary}--\r\n".encode(),
+            )
         )
-        status, said = self.send(file_id, body, {"Content-Type": f"multipart/form-data; boundary={boundary}"})
-        return status, said, file_id
+        return *self.send(file_id, body, {"Content-Type": f"multipart/form-data; boundary={boundary}"}), file_id
 
-    def send(self, file_id: str, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
-        """Send a body to the endpoint; the status and what it answered."""
-        token = _token(self._url)
-        request = urllib.request.Request(
-            f"{self._url}/_stcore/upload_file/{self.session_id}/{file_id}",
-            data=body,
-            method="PUT",
-            headers={"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}", **headers},
-        )
+    def send(self, file_id, body, headers):
+        """Send a body to the endpoint; the status, 0 where the connection breaks, and what it answered."""
+        with urllib.request.urlopen(f"{self._url}/_stcore/health", timeout=HTTP_SECONDS) as answer:
+            token = answer.headers.get("Set-Cookie", "").partition("=")[2].partition(";")[0]
+        headers = {"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}", **headers}
+        place = f"{self._url}/_stcore/upload_file/{self.session_id}/{file_id}"
         try:
+            request = urllib.request.Request(place, data=body, method="PUT", headers=headers)
             with urllib.request.urlopen(request, timeout=HTTP_SECONDS) as answer:
-                return int(answer.status), answer.read().decode()
+                return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
         except (urllib.error.URLError, ConnectionError) as error:
             return 0, str(error)
 
-    def give(self, files: Iterable[tuple[str, bytes]]) -> Rerun:
-        """Send files, and tell the drop zone of them; they are then in its list.
-
-        Raises:
-            RuntimeError: The endpoint refused one.
-        """
+    def hand_in(self, files):
+        """Send files and have them opened; what was refused is still in the list."""
         infos = []
         for name, content in files:
             status, said, file_id = self.put(name, content)
-            if status >= 300 or not status:
-                raise RuntimeError(f"{status}: {said}")
+            if not 0 < status < 300:
+                return Ended("", f"{status}: {said}")
             infos.append(UploadedFileInfo(name=name, size=len(content), file_id=file_id))
-        uploader = self.widgets[self._uploaders()[-1]]
-        state = FileUploaderState(uploaded_file_info=infos)
-        return self._with(uploader, WidgetState(id=uploader.id, file_uploader_state_value=state))
-
-    def click(self, key: str) -> Rerun:
-        """Press a button of the page."""
-        widget = self.widgets[key]
-        return self._with(widget, WidgetState(id=widget.id, trigger_value=True))
-
-    def hand_in(self, files: Iterable[tuple[str, bytes]]) -> Ended:
-        """Send files and have them opened; how that ended. What was refused is still in the list."""
-        began = time.perf_counter()
-        try:
-            result = self.give(files)
-        except RuntimeError as error:
-            return Ended("", str(error), time.perf_counter() - began)
+        uploaders = [key for key in self.widgets if key.startswith(UPLOADER)]
+        newest = max(uploaders, key=lambda key: int(key.removeprefix(UPLOADER)))
+        result = self._set(newest, file_uploader_state_value=FileUploaderState(uploaded_file_info=infos))
         if READ in self.widgets and not result.errors:
-            result = self.click(READ)
-        seconds = time.perf_counter() - began
+            result = self._set(READ, trigger_value=True)
         if result.errors:
-            return Ended("", "\n".join(result.errors).replace("\\", ""), seconds)
+            return Ended("", "\n".join(result.errors).replace("\\", ""))
         name = parse_qs(self.query).get("model", [""])[0]
         self.visit()
-        return Ended(name, "", seconds)
+        return Ended(name, "")
 
-    def forget(self, name: str) -> None:
+    def forget(self, name):
         """Have a model removed that this visitor handed in."""
-        self.rerun(page=PAGE, query=urlencode({"model": name}))
-        self.click(FORGET)
+        self.visit(urlencode({"model": name}))
+        self._set(FORGET, trigger_value=True)
         self.visit()
 
-    def empty(self) -> None:
+    def empty(self):
         """Remove what waits in the list."""
         if EMPTY in self.widgets:
-            self.click(EMPTY)
+            self._set(EMPTY, trigger_value=True)
 
-    def _uploaders(self) -> list[str]:
-        """The keys of the uploaders that were drawn, the one that stands now at the end."""
-        found = [key for key in self.widgets if key.startswith(UPLOADER)]
-        return sorted(found, key=lambda key: int(key.removeprefix(UPLOADER)))
-
-    def _with(self, widget: Widget, state: WidgetState) -> Rerun:
-        return self.rerun(states=[state], fragment_id=widget.fragment_id)
-
-
-def _token(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=HTTP_SECONDS) as answer:
-        cookie = answer.headers.get("Set-Cookie", "")
-    return str(cookie.partition("=")[2].partition(";")[0])
+    def _set(self, key, **value):
+        widget = self.widgets[key]
+        return self.rerun(states=[WidgetState(id=widget.id, **value)], fragment_id=widget.fragment_id)

@@ -9,12 +9,13 @@ from streamlit import config
 
 from glassformer.extensions.replicas import metrics, server_part
 from glassformer.server import replicas, server_options
-from tests.deploy.by_hand import PROXY, configuration, needed
+from tests.deploy.by_hand import configuration, needed
 from tools.serve import ROOT
 
+PROXY = ROOT / "deploy" / "haproxy.cfg"
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
-CONFIG = (ROOT / PROXY).read_text(encoding="utf-8")
+CONFIG = PROXY.read_text(encoding="utf-8")
 OURS = {
     server_part.DRAIN, server_part.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, replicas.STORE,
     server_options.ENVIRONMENT,
@@ -41,7 +42,7 @@ def test_the_services_of_compose_fit_together():
     (bound,) = re.findall(r"^\s*bind :(\d+)", CONFIG, flags=re.MULTILINE)
     assert proxy["ports"] == [f"{bound}:{bound}"]
     source, target, how = proxy["volumes"][0].split(":")
-    assert (ROOT / "deploy" / source == ROOT / PROXY, how) == (True, "ro")
+    assert (ROOT / "deploy" / source == PROXY, how) == (True, "ro")
     assert target == "/usr/local/etc/haproxy/haproxy.cfg"  # where the image looks for it
     assert app["environment"][replicas.STORE] == "redis://store:6379/0"
     assert "--appendonly yes" in kept["command"]

@@ -1,9 +1,6 @@
 """Pages without a browser: Streamlit's AppTest runs the real scripts in this process."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +18,13 @@ PAGES = {path.stem: path for path in ROOT.glob("pages/*/*.py")} | {
     entry.path or entry.script.stem: entry.script for entries in provided("pages") for entry in entries
 }
 NAMES = {script: name for name, script in PAGES.items()}  # in an address
-ATTENTION = PAGES["attention"]
-FORCING = PAGES["forcing"]
-INSIDE = PAGES["inside"]
-MASKS = PAGES["masks"]
-POSITIONS = PAGES["positions"]
-SEARCH = PAGES["search"]
-STEP = PAGES["step"]
-CHECKPOINTS = PAGES["checkpoints"]
+ATTENTION, CHECKPOINTS, FORCING, INSIDE, MASKS, POSITIONS, SEARCH, STEP = (
+    PAGES[name] for name in ("attention", "checkpoints", "forcing", "inside", "masks", "positions", "search", "step")
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packages_looked_through_once() -> Iterator[None]:
+def packages_looked_through_once():
     """Each AppTest looks through all installed packages for components; ours come with the app, so none are found."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", lambda: [])
@@ -40,7 +32,7 @@ def packages_looked_through_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def shipped_checkpoints_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def shipped_checkpoints_alone(monkeypatch):
     """Look at the project's own checkpoints only, whatever this machine's environment names."""
     monkeypatch.delenv(loading.ENVIRONMENT, raising=False)
     monkeypatch.setattr("sys.argv", ["app.py"])
@@ -50,20 +42,19 @@ def shipped_checkpoints_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 @pytest.fixture
-def open_page() -> Callable[..., AppTest]:
+def open_page():
     """A function that opens an address: `open_page(STEP, model="reverse", step=3)`."""
 
-    def open_one(page: Path = STEP, **parameters: object) -> AppTest:
+    def open_one(page=STEP, **parameters):
         test = AppTest.from_file(str(page), default_timeout=300)
-        for name, value in parameters.items():
-            test.query_params[name] = str(value)
+        test.query_params.update({name: str(value) for name, value in parameters.items()})
         return check(test.run())
 
     return open_one
 
 
 @pytest.fixture(scope="session")
-def one_stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def one_stack(tmp_path_factory):
     """A folder with two tiny checkpoints: "decoder alone" and "encoder alone"."""
     folder = tmp_path_factory.mktemp("one stack")
     for stack in ALONE:
@@ -72,31 +63,27 @@ def one_stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_one_stack(
-    one_stack: Path, open_page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., AppTest]:
+def open_one_stack(one_stack, open_page, monkeypatch):
     """A function that opens a page on a model of one stack: `open_one_stack("decoder", STEP, step=2)`."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(one_stack))
-
-    def open_one(stack: str, page: Path = STEP, **parameters: object) -> AppTest:
-        return open_page(page, model=f"{stack} alone", **({"src": "ba lo mi"} | parameters))
-
-    return open_one
+    return lambda stack, page=STEP, **parameters: open_page(
+        page, model=f"{stack} alone", **({"src": "ba lo mi"} | parameters)
+    )
 
 
 @pytest.fixture
-def reverse(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
+def reverse(open_page):
     """A function that opens the Step page on the model that reverses letters: `reverse(src="abc")`."""
     return lambda **parameters: open_page(STEP, model="reverse", **parameters)
 
 
 @pytest.fixture
-def masks(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
+def masks(open_page):
     """A function that opens the Masks page on the model that reverses letters: `masks(mask="causal")`."""
     return lambda **parameters: open_page(MASKS, **({"model": "reverse"} | parameters))
 
 
-def check(test: AppTest) -> AppTest:
+def check(test):
     """The test, if its page ran to the end."""
     assert not test.exception, test.exception
     shown = [option for box in (*test.selectbox, *test.multiselect) for option in box.options]  # no Markdown there

@@ -1,13 +1,8 @@
 """Every text that a page shows, read out of what Streamlit would send to a browser."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from typing import Any
 
 from google.protobuf.message import Message
-from streamlit.testing.v1 import AppTest
 
 from tests.pseudo_language import texts_of_figure
 from transformer.i18n import languages, name_of
@@ -22,63 +17,51 @@ _NOT_READ |= {"addresses", "follows", "moves", "side", "colours", "key_side", "o
 _NOT_READ |= {"weights", "address", "also", "among", "apart", "chosen", "id", "look", "rows"}
 
 
-def texts_of_page(test: AppTest) -> list[str]:
-    """All texts of a page, in its order: labels, bodies, help, options, tables, charts with all that they say.
-
-    Args:
-        test: A page that ran.
-    """
+def texts_of_page(test):
+    """All texts of a page, in its order: labels, bodies, help, options, tables, charts with all that they say."""
     own_names = set(map(name_of, languages()))  # a language is called in itself
     return [text for text in _of_node(test._tree) if text.strip() and text not in own_names]
 
 
-def _of_node(node: Any) -> Iterator[str]:
-    proto = getattr(node, "proto", None)
-    if getattr(node, "type", "") == "bidi_component":
-        yield from _of_component(json.loads(node.proto.json)[0])
-    elif getattr(node, "type", "") in ("arrow_data_frame", "arrow_table", "dataframe", "table"):
+def _of_node(node):
+    proto, kind = getattr(node, "proto", None), getattr(node, "type", "")
+    if kind == "bidi_component":
+        payload = json.loads(proto.json)[0]
+        yield from texts_of_figure(json.loads(payload["figure"])) if "figure" in payload else ()
+        yield from _of_payload(payload)
+    elif kind in ("arrow_data_frame", "arrow_table", "dataframe", "table"):
         yield from _of_table(node)
-    elif isinstance(proto, Message) and getattr(node, "type", "") != "html":  # which holds rules of ours
+    elif isinstance(proto, Message) and kind != "html":  # which holds rules of ours
         yield from _of_message(proto)
     for child in getattr(node, "children", {}).values():
         yield from _of_node(child)
 
 
-def _of_message(message: Message) -> Iterator[str]:
+def _of_message(message):
     for field, value in message.ListFields():
         many = [value] if isinstance(value, str | bytes | Message) or not hasattr(value, "__len__") else list(value)
         for part in many:
             if isinstance(part, Message):
                 yield from _of_message(part)
-            elif isinstance(part, str) and field.name in _SEEN and field.name not in _SETTINGS:
+            elif isinstance(part, str) and field.name in _SEEN - _SETTINGS:
                 yield part
 
 
-def _of_table(node: Any) -> Iterator[str]:
+def _of_table(node):
     table = node.value
     configured = json.loads(getattr(node.proto, "columns", "") or "{}")
     yield from (str(name) for name in table.columns if not (configured.get(str(name)) or {}).get("label"))
     if table.index.dtype.kind not in "iu":
         yield from map(str, table.index)
-    for name in table.columns:
-        yield from (cell for cell in table[name] if isinstance(cell, str))
-    for column in configured.values():
-        yield from (column[part] for part in ("label", "help") if column and column.get(part))
+    yield from (cell for name in table.columns for cell in table[name] if isinstance(cell, str))
+    for column in filter(None, configured.values()):
+        yield from (column[part] for part in ("label", "help") if column.get(part))
 
 
-def _of_component(payload: dict[str, Any]) -> Iterator[str]:
-    if "figure" in payload:
-        yield from texts_of_figure(json.loads(payload["figure"]))
-    yield from _of_payload(payload)
-
-
-def _of_payload(value: Any) -> Iterator[str]:
+def _of_payload(value):
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            if name not in _NOT_READ:
-                yield from _of_payload(part)
-    elif isinstance(value, list):
-        for part in value:
+    elif isinstance(value, dict | list):
+        read = value if isinstance(value, list) else [part for name, part in value.items() if name not in _NOT_READ]
+        for part in read:
             yield from _of_payload(part)

@@ -1,7 +1,6 @@
 """What is chosen on a page stands in its address, and an address brings the choice back."""
 
 import pytest
-import torch
 
 from glassformer.attention import one_weight_panel
 from glassformer.forcing import forcing_panels
@@ -12,16 +11,10 @@ from glassformer.positions import position_controls, position_panels
 from glassformer.runs import loading
 from glassformer.shared.controls import NONE
 from glassformer.state import session
-from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, payload, sentences, view
-from transformer.checkpoint.save import CheckpointContents, save
-from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
-from transformer.text.tokenizer import Tokenizer
+from tests.pages.conftest import PAGES, check
+from tests.pages.reading import address, choose, controls, payload, sentences, view
+from tests.transformer.one_stack import written
 
-PAGES = {name: ROOT / "pages" / "explore" / f"{name}.py" for name in (
-    "inside", "masks", "positions", "attention", "step", "search", "forcing"
-)}  # fmt: skip
 SOURCE = "abcdef"
 
 # A page, its part, what is chosen there by the key of its control, and what the address then says, or says no more.
@@ -64,71 +57,56 @@ CHOICES = (
     ("search", {"search": "sampling", "how": "sampling"}, "try_temperature", 3.0, {"try_temp": "3", "temp": "1"}),
     ("forcing", {}, forcing_panels.BOX, "fedxba", {"ref": "fedxba"}),
 )
-KINDS = (
-    "segmented_control",
-    "selectbox",
-    "select_slider",
-    "slider",
-    "text_input",
-    "number_input",
-    "toggle",
-    "multiselect",
-)
 
 
-def widget(test, key):
-    """The control of a key, whatever kind it is."""
-    return next(found for kind in KINDS for found in getattr(test, kind) if found.key == key)
+@pytest.fixture
+def reverse(open_page):
+    """A function that opens a page on the model that reverses letters: `reverse("inside", inside="lens")`."""
+    return lambda name, **parameters: open_page(PAGES[name], **{"model": "reverse", "src": SOURCE} | parameters)
 
 
 @pytest.mark.parametrize(("name", "part", "key", "value", "written"), CHOICES, ids=lambda one: str(one)[:20])
-def test_a_choice_goes_into_the_address_and_back(open_page, name, part, key, value, written):
-    test = open_page(PAGES[name], **{"model": "reverse", "src": SOURCE, **part})
-    assert widget(test, key).value != value
-    check(widget(test, key).set_value(value).run())
-    found = address(test)
+def test_a_choice_goes_into_the_address_and_back(reverse, name, part, key, value, written):
+    test = reverse(name, **part)
+    assert controls(test)[key].value != value
+    found = address(choose(test, key, value))
     assert {name: found.get(name) for name in written} == written
-    again = open_page(PAGES[name], **found)
-    assert widget(again, key).value == value
+    again = reverse(name, **found)
+    assert controls(again)[key].value == value
     assert name == "forcing" or not again.info
 
 
 @pytest.mark.parametrize(("name", "typed"), [("reverse", "z"), ("zh-en", "水")])
 def test_a_typed_piece_goes_into_the_address_and_back(open_page, name, typed):
-    test = open_page(PAGES["inside"], model=name, inside="pieces")
-    check(test.text_input(key=pieces.TYPED).set_value(typed).run())
-    found = address(test)
-    assert "." in found["piece"]
-    alt = payload(test, "piece_neighbours")["alt"]
-    again = open_page(PAGES["inside"], **found)
-    assert payload(again, "piece_neighbours")["alt"] == alt
+    test = choose(open_page(PAGES["inside"], model=name, inside="pieces"), pieces.TYPED, typed)
+    assert "." in address(test)["piece"]
+    again = open_page(PAGES["inside"], **address(test))
+    assert payload(again, "piece_neighbours")["alt"] == payload(test, "piece_neighbours")["alt"]
 
 
 @pytest.mark.parametrize("piece", ["source.", ".3", "source.-1", "source.999999", "source.²"])
-def test_a_piece_that_no_table_has_is_passed_over(open_page, piece):
-    own = open_page(PAGES["inside"], model="reverse", src=SOURCE, inside="pieces")
-    test = open_page(PAGES["inside"], model="reverse", src=SOURCE, inside="pieces", piece=piece)
+def test_a_piece_that_no_table_has_is_passed_over(reverse, piece):
+    own, test = reverse("inside", inside="pieces"), reverse("inside", inside="pieces", piece=piece)
     assert payload(test, "piece_neighbours")["alt"] == payload(own, "piece_neighbours")["alt"]
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "wrong"),
+    ("name", "wrong"),
     [
-        ("inside", "model", {"tokens": 12345}),
-        ("inside", "stream", {"norm": 500}),
-        ("inside", "lens", {"depths": "neither", "lens": "?"}),
-        ("masks", None, {"masks": "checks", "changed": 400}),
-        ("positions", None, {"drawn": 7}),
+        ("inside", {"inside": "model", "tokens": 12345}),
+        ("inside", {"inside": "stream", "norm": 500}),
+        ("inside", {"inside": "lens", "depths": "neither", "lens": "?"}),
+        ("masks", {"masks": "checks", "changed": 400}),
+        ("positions", {"drawn": 7}),
     ],
 )
-def test_what_there_is_not_gives_way_to_the_pages_own_choice(open_page, name, part, wrong):
-    parts = {"inside": part} if part else {}
-    check(open_page(PAGES[name], model="reverse", src=SOURCE, **parts, **wrong))
+def test_what_there_is_not_gives_way_to_the_pages_own_choice(reverse, name, wrong):
+    reverse(name, **wrong)
 
 
-def test_another_page_opens_on_its_own_cell(open_page):
+def test_another_page_opens_on_its_own_cell(reverse):
     """A row and a column number other pieces there."""
-    test = open_page(PAGES["attention"], model="reverse", src=SOURCE, panel="head", query=3, key=2)
+    test = reverse("attention", panel="head", query=3, key=2)
     assert (view(test).query, view(test).key) == (2, 1)
     test.session_state[session.URL_PAGE] = "masks"  # where the visitor comes from
     test.query_params.clear()
@@ -136,29 +114,10 @@ def test_another_page_opens_on_its_own_cell(open_page):
     assert (view(test).query, view(test).key) == (None, None)
 
 
-# ---------------------------------------------------------------- a model of another shape
-
-
-@pytest.fixture
-def deep(tmp_path, monkeypatch):
-    """A checkpoint with three encoder layers, one decoder layer, and no biases."""
-    pieces = (ROOT / "checkpoints" / "reverse" / "pieces.model").read_bytes()
-    size = Tokenizer(pieces).size
-    config = ModelConfig(
-        n_encoder_layers=3, n_decoder_layers=1, d_model=16, n_heads=2, d_ff=32, src_vocab_size=size,
-        tgt_vocab_size=size, shared_vocab=True, max_len=32, bias=False,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    save(
-        CheckpointContents(config, Transformer(config).state_dict(), (pieces,), {"examples": ["abc"]}),
-        tmp_path / "deep",
-    )
+def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, tmp_path, monkeypatch):
+    written(tmp_path / "deep", "deep", {"n_encoder_layers": 3, "n_decoder_layers": 1, "bias": False})
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    return "deep"
-
-
-def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
-    test = open_page(PAGES["inside"], model=deep, src="abc", inside="ffn", side="source", layer=3)
+    test = open_page(PAGES["inside"], model="deep", src="ba lo", inside="ffn", side="source", layer=3)
     assert "was requested" not in sentences(test)
     assert "layer 3" in payload(test, "ffn_histogram")["alt"]
     assert view(test).layer == 2

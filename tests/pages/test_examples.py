@@ -2,26 +2,12 @@
 
 import json
 
-import pytest
-
 from glassformer.frame import source_box
 from glassformer.frame.source_box import EXAMPLE_CHARACTERS
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import opened
-
-
-@pytest.fixture
-def with_examples(open_page, spoil, monkeypatch):
-    """A function that opens the Step page on a checkpoint whose card has these examples."""
-
-    def open_one(examples):
-        folder = spoil("card.json", json.dumps({"title": "Own", "examples": examples}).encode())
-        monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
-        return open_page(STEP, model=folder.name)
-
-    return open_one
 
 
 def offered(test):
@@ -39,9 +25,11 @@ def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):
         assert not test.info
 
 
-def test_empty_and_repeated_examples_are_left_out_and_a_long_one_is_cut_on_its_button_only(with_examples):
+def test_empty_and_repeated_examples_are_left_out_and_a_long_one_is_cut_on_its_button(open_page, spoil, monkeypatch):
     long = "ba lo " * 20
-    test = with_examples(["  ", "ba", "", "ba", long])
+    folder = spoil("card.json", json.dumps({"title": "Own", "examples": ["  ", "ba", "", "ba", long]}).encode())
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
+    test = open_page(STEP, model=folder.name)
     first, second = offered(test)
     assert (first, len(second), second[-1]) == ("ba", EXAMPLE_CHARACTERS, "…")
     assert test.text_input(key=session.SOURCE).value == "ba"

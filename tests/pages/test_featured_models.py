@@ -1,7 +1,6 @@
 """Pages on models whose positions, attentions, norms or ids are not the paper's are drawn, and say what differs."""
 
 import base64
-import json
 from functools import partial
 
 import numpy as np
@@ -9,9 +8,8 @@ import pytest
 
 from glassformer.positions import PositionsLook, position_controls
 from glassformer.runs import loading
-from glassformer.state import session
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, FORCING, INSIDE, MASKS, POSITIONS, STEP, check
-from tests.pages.reading import charts_of, figure, numbers, opened, payload, told, told_or_noted, view
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, FORCING, INSIDE, MASKS, POSITIONS, STEP
+from tests.pages.reading import charts_of, choose, figure, numbers, opened, payload, told, told_or_noted, view, z_of
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import FEATURED, featured
@@ -60,18 +58,23 @@ PARTS = [
     *((ATTENTION, {"panel": panel}) for panel in ("overview", "head", "flow", "walk", "table")),
     *((MASKS, {"masks": panel}) for panel in ("masks", "one_row", "checks")),
     *((INSIDE, {"inside": panel}) for panel in ("model", "stream", "lens", "ffn", "pieces")),
-    *((POSITIONS, {"positions": panel}) for panel in ("table", "similarity", "shift", "sentence")),
-    *((POSITIONS, {"positions": panel}) for panel in ("rotations", "pair", "distance")),
+    *(
+        (POSITIONS, {"positions": panel})
+        for panel in ("table", "similarity", "shift", "sentence", "rotations", "pair", "distance")
+    ),
 ]
+DAILY = ("relative", "windows", "bare", "gemma", "bert")
+# Each part of three of them, and positions of all; in the deep tests all of all models.
+SOME = [
+    [part for n, part in enumerate(PARTS) if part[0] == POSITIONS or (n - place) % len(DAILY) < 3]
+    for place in range(len(DAILY))
+]
+DEEP = [pytest.param(name, PARTS, marks=pytest.mark.deep) for name in (*FEATURED, *MODELS)]
 
 
-DAILY = ("relative", "windows", "gemma", "bert", "bare")
-EACH = [pytest.param(one, marks=[pytest.mark.deep] * (one not in DAILY)) for one in (*FEATURED, *MODELS)]
-
-
-@pytest.mark.parametrize("name", EACH)
-def test_every_part_of_every_page_is_drawn(open_model, name):
-    for page, parameters in PARTS:
+@pytest.mark.parametrize(("name", "parts"), [*zip(DAILY, SOME, strict=True), *DEEP])
+def test_every_part_of_every_page_is_drawn(open_model, name, parts):
+    for page, parameters in parts:
         test = open_model(name, page, **parameters)
         assert not test.error, (page, parameters, test.error)
 
@@ -99,6 +102,8 @@ MADE_SO = "RMS norm", "multiplied by 0.3", "capped at ±5", "a decoder query can
         ("gemma", INSIDE, MODEL, ["leaves out the norm that is applied to each sub-layer's output", "RMS norms",
                                   "has a gate", "GELU (tanh)", "between −3 and 3", "No layer has a bias"]),
         ("neox", INSIDE, MODEL, ["in this model both read the same input"]),
+        ("bare", INSIDE, MODEL, ["This model has no norms.", "but this model has none",
+                                 "There is no residual connection", "each sub-layer's output replaces the stream."]),
         ("bert", INSIDE, MODEL, ["leaves out the norm after the embedding. The diagram leaves out the token types.",
                                  "always uses the first of the 2 types"]),
         ("tutorial", INSIDE, MODEL, ["unbiased standard deviation", "These parts have biases: queries, keys and "
@@ -115,9 +120,8 @@ def test_a_page_says_what_is_not_as_in_the_paper(open_model, name, page, view, s
 def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     test = open_model(name, POSITIONS, apart=0)
     table = opened(name).model.encoder.embedding.positions.table.numpy()
-    drawn = numbers(figure(test, "position_table")["data"][0]["z"])
-    assert np.array_equal(drawn[:, 0::2], table[:, :6])
-    assert np.array_equal(drawn[:, 1::2], table[:, 6:])
+    drawn = z_of(test, "position_table")
+    np.testing.assert_array_equal(np.hstack([drawn[:, 0::2], drawn[:, 1::2]]), table)
     other = "also sinusoids, but from a different formula"
     assert (other in text(test)) == ("the table follows the formula" not in text(test)) == (name == "fairseq")
 
@@ -132,12 +136,9 @@ def test_what_rules_of_decoding_do_is_marked_and_norms_that_there_are_not_are_no
 # ---------------------------------------------------------------- groups of heads, windows, a prompt before the output
 
 
-GRID = "overview_decoder"
-
-
 @pytest.fixture
 def windows(open_model):
-    return lambda page=ATTENTION, **parameters: open_model("windows", page, **({"max": 4} | parameters))
+    return lambda **parameters: open_model("windows", ATTENTION, max=4, **parameters)
 
 
 def run():
@@ -146,20 +147,21 @@ def run():
 
 
 def dotted(drawn):
-    return [shape for shape in drawn["layout"]["shapes"] if shape["line"].get("dash") == "dot"]
+    """Where lines are that separate the prompt from the output."""
+    return [shape["y0"] for shape in drawn["layout"]["shapes"] if shape["line"].get("dash") == "dot"]
 
 
 def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(windows):
-    drawn, trace = figure(windows(), GRID), run()
+    test, trace = windows(), run()
+    drawn = figure(test, "overview_decoder")
     assert trace.masks["decoder"].ndim == 3  # windows: each layer has its own
     packed = drawn["layout"]["meta"]["grid"]
     n = len(packed["queries"])
-    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(3 * n, 3 * n)
-    for layer in range(3):
-        assert np.array_equal(codes[layer * n : layer * n + n, :n] != 255, trace.mask("decoder", layer))
+    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(3, n, 3, n)
+    np.testing.assert_array_equal(codes[:, :, 0] != 255, [trace.mask("decoder", layer) for layer in range(3)])
     assert [note["text"] for note in drawn["layout"]["annotations"]] == ["K, V 1"]
-    assert dotted(drawn)[0]["y0"] == trace.first_row - 0.5
-    caption = payload(windows(), GRID)["caption"]
+    assert dotted(drawn)[0] == trace.first_row - 0.5
+    caption = payload(test, "overview_decoder")["caption"]
     assert "Heads under one bracket share" in caption
     assert "separate the prompt from the output" in caption
 
@@ -167,17 +169,16 @@ def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(wind
 def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(windows):
     drawn, first = figure(windows(panel="head", layer=1, head=2), "head_map"), run().first_row
     assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one key-value head"
-    assert [shape["y0"] for shape in dotted(drawn)] == [first - 0.5, 0]
+    assert dotted(drawn) == [first - 0.5, 0]
     words = figure(windows(panel="head", layer=1, head=2, words=1), "head_map")
-    assert 0 < dotted(words)[0]["y0"] <= first - 0.5  # rows are words there
+    assert 0 < dotted(words)[0] <= first - 0.5  # rows are words there
 
 
-@pytest.mark.parametrize("part", ["overview", "head"])
+@pytest.mark.parametrize("part", [{"panel": "overview"}, {"panel": "head", "head": 2}])
 def test_what_is_said_of_groups_and_windows_is_said_whole(windows, part):
-    test = windows(panel=part, layer=1, lang="qps", **({"head": 2} if part == "head" else {}))
+    test = windows(layer=1, lang="qps", **part)
     pieces = opened("windows").src_tokenizer.pieces
     assert complaints(test, words_of("windows", "ba lo mi", *pieces) | data_of_models()) == []
-    assert json.dumps(payload(test, session.STEPPER))
 
 
 # ---------------------------------------------------------------- positions inside attention
@@ -185,50 +186,42 @@ def test_what_is_said_of_groups_and_windows_is_said_whole(windows, part):
 
 @pytest.fixture
 def positions(open_model):
-    def open_one(name, part="", **parameters):
-        return open_model(name, POSITIONS, **({"positions": part} if part else {}), **parameters)
-
-    return open_one
+    return lambda name, part="table", **parameters: open_model(name, POSITIONS, positions=part, **parameters)
 
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(positions):
     test = positions("windows")
     assert "Without scaling for longer texts, pair i turns by 10,000^(−i/" in told_or_noted(test)
-    assert list(test.selectbox(key=position_controls.LAYERS).options) == [
-        "Layers 1, 3: window, base 10,000",
-        "Layer 2: no rotation",
-    ]
-    check(test.selectbox(key=position_controls.LAYERS).set_value(1).run())
+    options = test.selectbox(key=position_controls.LAYERS).options
+    assert options == ["Layers 1, 3: window, base 10,000", "Layer 2: no rotation"]
+    choose(test, position_controls.LAYERS, 1)
     assert "Layer 2 ignores positions" in told_or_noted(test)
     assert view(test).layer == 1
 
 
 @pytest.mark.parametrize("name", ["rotary", "windows"])
 def test_the_score_of_the_sentence_stands_on_its_curve(positions, name):
-    test = positions(name, "sentence", layer=3, head=2, query=3, key=2)
-    checkpoint = opened(name)
-    trace = checkpoint.run("ba lo mi")
+    test, checkpoint = positions(name, "sentence", layer=3, head=2, query=3, key=2), opened(name)
     site = "decoder.2.self_attn.scores"
-    own = float(replay(checkpoint, trace, [site])[site][1, 2, 1])
-    curve, ring = figure(test, "rotary_scores")["data"]
-    place = numbers(curve["x"]).tolist().index(-1)
+    own = float(replay(checkpoint, checkpoint.run("ba lo mi"), [site])[site][1, 2, 1])
     cap = checkpoint.config.score_cap
     before = own if cap is None else cap * np.arctanh(own / cap)
-    assert numbers(curve["y"])[place] == pytest.approx(before, abs=1e-4)
-    assert numbers(ring["y"])[0] == pytest.approx(before, abs=1e-4)
+    curve, ring = figure(test, "rotary_scores")["data"]
+    place = numbers(curve["x"]).tolist().index(-1)
+    found = [numbers(curve["y"])[place], numbers(ring["y"])[0]]
+    assert found == pytest.approx([before, before], abs=1e-4)
     assert ("soft cap" in told_or_noted(test)) == (cap is not None)
 
 
 @pytest.mark.parametrize(("name", "side", "stack"), [("alibi", "target", "decoder"), ("relative", "source", "encoder")])
 def test_a_bias_is_drawn_by_distance(positions, name, side, stack):
-    test = positions(name, side=side, head=2, layer=1)
-    found = distance_bias(opened(name).model, stack, most=23)
-    drawn = figure(test, "bias_map")
-    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), found.bias, atol=1e-6)
+    test, found = positions(name, side=side, head=2, layer=1), distance_bias(opened(name).model, stack, most=23)
+    np.testing.assert_allclose(z_of(test, "bias_map"), found.bias, atol=1e-6)
     front = figure(test, "bias_curves")["data"][-1]  # what is looked at comes last, on top
     assert front["name"] == "head 2"
     np.testing.assert_allclose(numbers(front["y"]), found.bias[1], atol=1e-6)
-    assert ("bucket" in drawn["layout"]["meta"]["cells"]["columns"][0]) == (name == "relative")
+    columns = figure(test, "bias_map")["layout"]["meta"]["cells"]["columns"]
+    assert ("bucket" in columns[0]) == (name == "relative")
     assert ("Cross-attention does not use positions" in told_or_noted(test)) == (name == "relative")
 
 

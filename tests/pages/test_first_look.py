@@ -48,14 +48,10 @@ def n_words(text):
 
 
 @pytest.mark.parametrize("address", STATES)
-def test_few_controls_stand_before_the_first_picture(address):
+def test_few_controls_stand_before_the_first_picture_and_few_words_beside_it(address):
     there = list(at_rest(STATES[address]))
     first = next((place for place, (kind, _) in enumerate(there) if kind in PICTURES), 0)
     before = [text for kind, text in there[:first] if kind in CONTROLS]
     assert len(before) <= (MOST_THERE if address.partition("?")[0] in FEW else MOST_CONTROLS), before
-
-
-@pytest.mark.parametrize("address", STATES)
-def test_few_words_stand_beside_the_pictures(address):
-    said = [text.partition("$$")[0] for kind, text in at_rest(STATES[address]) if kind in TEXTS]  # a formula is shown
+    said = [text.partition("$$")[0] for kind, text in there if kind in TEXTS]  # a formula is shown
     assert sum(map(n_words, said)) <= MOST_WORDS, said

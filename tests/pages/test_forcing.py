@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from glassformer.forcing import ForcingLook, forcing_panels, forcing_pictures
-from glassformer.state import session
-from tests.pages.conftest import FORCING, check
-from tests.pages.reading import address, figure, keys_of, numbers, opened, view
+from tests.pages.conftest import FORCING
+from tests.pages.reading import address, choose, figure, keys_of, numbers, opened, press, told, type_source, view
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer import score
 
 pytestmark = pytest.mark.usefixtures("made_up_changes")
-CHARTS = tuple(forcing_pictures.JUDGED.pictures)
+BOX, TEXTS = forcing_panels.BOX, forcing_pictures.texts.key
+CHARTS = {*forcing_pictures.JUDGED.pictures}
 
 
 @pytest.fixture
@@ -21,17 +21,13 @@ def forcing(open_page):
     return lambda **parameters: open_page(FORCING, **({"model": "reverse", "src": "abcdef"} | parameters))
 
 
-def type_reference(test, text):
-    return check(test.text_input(key=forcing_panels.BOX).set_value(text).run())
+def box(test):
+    return test.text_input(key=BOX).value
 
 
-def said(test):
-    return "\n".join(one.value for one in test.markdown).replace("\\", "")
-
-
-def scored(reference, *, source="abcdef", model="reverse", **changes):
-    checkpoint = opened(model)
-    return score(checkpoint, checkpoint.query(source, **changes), reference)
+def scored(reference, source="abcdef"):
+    checkpoint = opened("reverse")
+    return score(checkpoint, checkpoint.query(source), reference)
 
 
 def losses(test):
@@ -40,23 +36,21 @@ def losses(test):
 
 def test_without_a_reference_it_asks_for_one_and_judges_the_output_meanwhile(forcing):
     test = forcing(src="fedcba")  # no example of the card, which has a reference of its own
-    assert test.info[0].value == forcing_panels.ITS_OWN
-    assert test.text_input(key=forcing_panels.BOX).value == ""
-    assert "ref" not in address(test)
-    np.testing.assert_allclose(losses(test), scored("abcdef", source="fedcba").losses, rtol=1e-4)
-    check(test.button(key=forcing_panels.OWN).click().run())
+    assert (box(test), "ref" in address(test)) == ("", False)
+    np.testing.assert_allclose(losses(test), scored("abcdef", "fedcba").losses, rtol=1e-4)
+    press(test, forcing_panels.OWN)
     assert address(test)["ref"] == "abcdef"
-    assert test.info[0].value == forcing_panels.ITS_OWN
-    assert test.text_input(key=forcing_panels.BOX).label == "Text judged: the model's own output"
-    assert keys_of(test) >= set(CHARTS) - {forcing_pictures.texts.key}
+    assert test.text_input(key=BOX).label == "Text judged: the model's own output"
+    assert keys_of(test) >= CHARTS - {TEXTS}
     judges_nothing_by_itself(test)
 
 
 def judges_nothing_by_itself(test):
     """No verdict on the model's own output by itself: all of them would be good."""
-    page = said(test) + "".join(one.label for one in test.text_input)
+    page = told(test) + "".join(one.label for one in test.text_input)
     assert not re.search("on its own, the model writes|first choice is the right|right token", page, re.IGNORECASE)
-    assert forcing_pictures.texts.key not in keys_of(test)
+    assert TEXTS not in keys_of(test)
+    assert [one.value for one in test.info][:1] == [forcing_panels.ITS_OWN]
 
 
 @pytest.mark.parametrize(
@@ -64,53 +58,42 @@ def judges_nothing_by_itself(test):
     [(False, {"do": "silent-cross.1.1"}), (True, {}), (True, {"how": "sampling", "temp": 1, "seed": 5})],
 )
 def test_the_own_output_is_never_called_a_reference(forcing, given, how):
-    checkpoint, source = opened("reverse"), "fedcba"
-    test = forcing(src=source, **how)
-    own = test.session_state[session.STANDING].last_query
-    text = checkpoint.run(own).output_text
-    test = forcing(src=source, **how, **({"ref": text} if given else {}))
+    test = forcing(src="fedcba", **how)
+    if given:
+        test = forcing(src="fedcba", ref=address(press(test, forcing_panels.OWN))["ref"], **how)
     judges_nothing_by_itself(test)
-    assert [one.value for one in test.info][:1] == [forcing_panels.ITS_OWN]
 
 
-def test_a_typed_reference_is_judged(forcing):
-    test, expected = type_reference(forcing(), "fedxba"), scored("fedxba")
+def test_a_typed_reference_is_judged_and_belongs_to_its_sentence(forcing):
+    test, expected = choose(forcing(at=3), BOX, "fedxba"), scored("fedxba")
     np.testing.assert_allclose(losses(test), expected.losses, rtol=1e-4)
     assert test.dataframe[0].value["piece"].tolist() == list(expected.pieces)
-
-
-def test_a_reference_belongs_to_its_sentence(forcing):
-    test = forcing(ref="fedcba")
-    check(test.text_input(key=session.SOURCE).set_value("xyz").run())
-    assert "ref" not in address(test)
-    assert test.text_input(key=forcing_panels.BOX).value == ""
-    check(test.text_input(key=session.SOURCE).set_value("abcdef").run())
-    assert test.text_input(key=forcing_panels.BOX).value == "fedcba"
+    assert view(test).of(ForcingLook).at is None  # a place of another text
+    type_source(test, "xyz")
+    assert (box(test), "ref" in address(test)) == ("", False)
+    assert box(type_source(test, "abcdef")) == "fedxba"
 
 
 def test_the_cards_translation_of_an_example_is_offered(open_page):
-    test = open_page(FORCING)
-    assert test.text_input(key=forcing_panels.BOX).value == "I like drinking coffee."
-    assert "ref" not in address(test)
-    type_reference(test, "I like coffee.")
-    assert address(test)["ref"] == "I like coffee."
-    check(test.button(key=forcing_panels.OF_CARD).click().run())
-    assert test.text_input(key=forcing_panels.BOX).value == "I like drinking coffee."
-    assert "ref" not in address(test)
+    test, card = open_page(FORCING), "I like drinking coffee."
+    assert (box(test), "ref" in address(test)) == (card, False)
+    assert address(choose(test, BOX, "I like coffee."))["ref"] == "I like coffee."
+    press(test, forcing_panels.OF_CARD)
+    assert (box(test), "ref" in address(test)) == (card, False)
 
 
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
-    assert forcing_pictures.texts.key not in keys_of(test)
-    assert "These are the losses of the prompt itself" in said(test)
+    assert TEXTS not in keys_of(test)
+    assert "These are the losses of the prompt itself" in told(test)
     n = len(losses(test))
-    test = type_reference(test, "ba lo")
-    assert forcing_pictures.texts.key in keys_of(test)
+    choose(test, BOX, "ba lo")
+    assert TEXTS in keys_of(test)
     before = len(losses(test))
     assert before != n
-    check(test.toggle(key="ends").set_value(True).run())
+    choose(test, "ends", True)
     assert len(losses(test)) == before + 1
     assert address(test)["ends"] == "1"
-    check(test.button(key=forcing_panels.NONE).click().run())
+    press(test, forcing_panels.NONE)
     assert len(losses(test)) == n + 1
     assert view(test).of(ForcingLook).at is None

@@ -7,23 +7,15 @@ from glassformer.attention import AttentionLook, head_table_pictures
 from glassformer.attention.head_table_panel import MEASURE, OPEN_BY_MEASURE
 from glassformer.runs import loading
 from glassformer.server.model_runner import BusyError, ModelRunner
-from tests.pages.conftest import STEP, check
-from tests.pages.reading import go_to, payload, view
+from tests.pages.conftest import ATTENTION, check
+from tests.pages.reading import choose, go_to, payload, view
 from transformer.analysis.head_statistics import measure_by_layer
-
-ATTENTION = STEP.parent / "attention.py"
-SOURCE = "abcdef"
 
 
 @pytest.fixture
 def table(open_page):
     """A function that opens the part of the page: `table(kind="decoder", layer=2)`."""
-    return lambda **options: open_page(ATTENTION, **{"model": "reverse", "src": SOURCE, "panel": "table"} | options)
-
-
-def shown(test):
-    (element,) = test.dataframe
-    return element.value
+    return lambda **options: open_page(ATTENTION, model="reverse", src="abcdef", panel="table", **options)
 
 
 @pytest.mark.parametrize(
@@ -47,26 +39,22 @@ def test_neighbours_are_named_where_half_of_the_rows_look_at_them(strongest, sai
 
 
 def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(table):
-    test = table(kind="encoder")
-    check(test.selectbox(key=MEASURE).set_value("self").run())
-    means = shown(test)["self"]
+    test = choose(table(kind="encoder"), MEASURE, "self")
+    means = test.dataframe[0].value["self"]
     options = test.selectbox(key=OPEN_BY_MEASURE).options
     assert [float(option.split(": ")[1]) for option in options] == pytest.approx(sorted(means), abs=0.0051)
     for _ in range(2):
         check(test.selectbox(key=OPEN_BY_MEASURE).select_index(0).run())
         assert view(test).of(AttentionLook).panel == "head"
-        place = f"Layer {view(test).layer + 1}, head {view(test).head + 1}"
-        assert options[0].startswith(place)
+        assert options[0].startswith(f"Layer {view(test).layer + 1}, head {view(test).head + 1}")
         check(test.button_group(key="panel").set_value("table").run())
         assert test.selectbox(key=OPEN_BY_MEASURE).value is None
 
 
 def test_a_measure_that_another_attention_does_not_have_gives_way(table):
-    test = table(kind="encoder")
-    check(test.selectbox(key=MEASURE).set_value("next").run())
-    check(test.selectbox(key="kind").set_value("decoder").run())
-    assert test.selectbox(key=MEASURE).value == "entropy_share"
-    check(test.selectbox(key="kind").set_value("encoder").run())
+    test = choose(table(kind="encoder"), MEASURE, "next")
+    assert choose(test, "kind", "decoder").selectbox(key=MEASURE).value == "entropy_share"
+    choose(test, "kind", "encoder")
     assert "alt" in payload(test, "head_table_map")
     assert test.selectbox(key=MEASURE).value == "next"  # it was only set aside
 
@@ -79,22 +67,18 @@ def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table
         lambda *of, **how: asked.append(how["n_rows"]) or measure_by_layer(*of, **how),
     )
     monkeypatch.setattr(loading, "runner", lambda: fresh)
-    test = table(kind="decoder")
-    check(test.selectbox(key=MEASURE).set_value("largest").run())
-    check(go_to(test, 3))
+    go_to(choose(table(kind="decoder"), MEASURE, "largest"), 3)
     assert asked == [None]
-    test = table(kind="decoder", guess=1, step=3)
-    check(go_to(test, 4))
+    go_to(table(kind="decoder", guess=1, step=3), 4)
     assert asked == [None, 3, 4]
 
 
 def test_a_busy_model_is_said(table, monkeypatch):
     test = table()
     busy = BusyError("64 requests are waiting for the model.")
-    real = loading.runner()
 
     class Busy:
-        trace = real.trace
+        trace = loading.runner().trace
 
         def compute(self, *_, **__):
             raise busy

@@ -5,31 +5,18 @@ import pytest
 
 from glassformer.masks.scene import default_cell
 from glassformer.state import session
-from tests.pages.conftest import MASKS, ROOT, check
-from tests.pages.reading import figure, numbers, told
-from transformer.checkpoint.load import load
+from tests.pages.conftest import MASKS
+from tests.pages.reading import choose, opened, sentences, told, z_of
 from transformer.runs.running import run_batch
 
 
-@pytest.fixture(scope="module")
-def batch():
-    """A checkpoint and the batch that its page opens with, run here."""
-    checkpoint = load(ROOT / "checkpoints" / "en-fr")
-    sources = ("I like coffee.", "Can you help me with this?")
-    return checkpoint, run_batch(checkpoint, [checkpoint.query(source) for source in sources])
-
-
-def open_cells(drawn):
-    """The open cells of a drawn mask, bool [query, key]."""
-    return np.isfinite(numbers(drawn["data"][0]["z"]))
-
-
 @pytest.mark.parametrize(("name", "kind"), [("source", "encoder"), ("decoder", "decoder"), ("cross", "cross")])
-def test_masks_are_those_that_attention_took(open_page, batch, name, kind):
-    checkpoint, traces = batch
-    test = open_page(MASKS, model=checkpoint.name, mask=name, sentence=2)
+def test_masks_are_those_that_attention_took(open_page, name, kind):
+    test, checkpoint = open_page(MASKS, model="en-fr", mask=name, sentence=2), opened("en-fr")
+    batch = [checkpoint.query(source) for source in ("I like coffee.", "Can you help me with this?")]
+    taken = run_batch(checkpoint, batch)[1].mask(kind)
     for key in ("mask_bool", "mask_additive"):
-        np.testing.assert_array_equal(open_cells(figure(test, key)), traces[1].mask(kind))
+        np.testing.assert_array_equal(np.isfinite(z_of(test, key)), taken)
 
 
 TRIL = np.tril(np.ones((4, 4), bool))
@@ -51,14 +38,13 @@ def test_the_first_cell_is_closed_in_a_row_with_open_keys(mask, real, cell):
 
 @pytest.mark.parametrize(("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 4001, "4,001 characters")])
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
-    test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
-    assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
+    test = choose(masks(mask="source"), "mask_companion_1", bad)
+    assert said in sentences(test)
     assert "2 sentences run as one batch. Source lengths: 6 and 12 tokens" in told(test)
     assert not test.error
 
 
 def test_another_model_brings_its_own_companions(masks):
-    test = masks(mask="source", **{"with": "abc", "sentence": 2})
-    check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
+    test = choose(masks(mask="source", **{"with": "abc", "sentence": 2}), session.MODEL, "zh-en")
     assert test.text_input(key="mask_companion_0").value == "我不知道她为什么生气。"
     assert test.selectbox(key="sentence").value == 0

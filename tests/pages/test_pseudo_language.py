@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from glassformer.runs import loading, sources
 from glassformer.search import SearchLook
-from tests.pages.conftest import CHECKPOINTS, ROOT, STEP, check
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, PAGES, SEARCH, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.analysis.sampled_outputs import draws
@@ -15,7 +15,6 @@ from transformer.i18n import languages, name_of
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 
-EXPLORE = ROOT / "pages" / "explore"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
     "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
@@ -26,33 +25,23 @@ PARTS_OF_PAGES = {
 PARTS = {
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
-    "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
-    "glossary": (EXPLORE / "glossary.py", {}),
-    "search tree": (EXPLORE / "search.py", {"how": "beam"}),
-    "search sampling": (EXPLORE / "search.py", {"search": "sampling", "try_k": 5, "try_temp": 2}),
-    "search draws": (EXPLORE / "search.py", {"search": "draws"}),
-    **{
-        f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
-        for page, (parameter, parts) in PARTS_OF_PAGES.items()
-        for part in parts
-    },
+    "forcing": (PAGES["forcing"], {"ref": SOURCE}),
+    "glossary": (PAGES["glossary"], {}),
+    "search tree": (SEARCH, {"how": "beam"}),
+    "search sampling": (SEARCH, {"search": "sampling", "try_k": 5, "try_temp": 2}),
+    "search draws": (SEARCH, {"search": "draws"}),
+} | {
+    f"{page} {part}": (PAGES[page], {parameter: part})
+    for page, (parameter, parts) in PARTS_OF_PAGES.items()
+    for part in parts
 }
-
 CHOSEN = {
-    "map of a rollout": (
-        EXPLORE / "attention.py",
-        {"panel": "head", "query": 1, "key": 3, "kind": "decoder", "layer": 1, "together": "rollout", "words": 1},
-    ),
-    "flow of words": (EXPLORE / "attention.py", {"panel": "flow", "words": 1, "hide": 1}),
-    "chosen weight": (
-        EXPLORE / "attention.py",
-        {"panel": "walk", "layer": 2, "head": 1, "kind": "decoder", "query": 2, "key": 4},
-    ),
-    "hidden rows of heads": (
-        EXPLORE / "attention.py",
-        {"panel": "table", "layer": 1, "head": 2, "kind": "decoder", "hide": 1, "guess": 1, "step": 3},
-    ),
+    "map of a rollout": {"panel": "head", "query": 1, "key": 3, "kind": "decoder", "layer": 1, "together": "rollout"},
+    "flow of words": {"panel": "flow", "words": 1, "hide": 1},
+    "chosen weight": {"panel": "walk", "layer": 2, "head": 1, "kind": "decoder", "query": 2, "key": 4},
+    "hidden rows of heads": {"panel": "table", "layer": 1, "head": 2, "kind": "decoder", "guess": 1, "step": 3},
 }
+EACH = PARTS | {name: (ATTENTION, view | {"words": 1, "hide": 1}) for name, view in CHOSEN.items()}
 
 
 def complaints(test, data, told=()):
@@ -61,45 +50,37 @@ def complaints(test, data, told=()):
     return [line for text in texts for line in wrong(text, data)]
 
 
+def models():
+    return [loading.open_checkpoint(entry) for entry in loading.usable().values()]
+
+
 def told_by_models():
     """Whole texts of checkpoints that a page repeats: of cards, configs and tensors."""
-    for entry in loading.usable().values():
-        checkpoint = loading.open_checkpoint(entry)
+    for checkpoint in models():
         card, config = checkpoint.card, asdict(checkpoint.config)
         yield from (card.description, card.data, card.licence, checkpoint.content_hash[:12], "float32")
         yield from (f"{card.source_language} → {card.target_language}", " · ".join(card.examples), *card.examples)
         yield from (text for score in card.scores for part in score.items() for text in map(str, part))
-        yield from (
-            *checkpoint.config.normalisation,
-            *config,
-            *map(str, config.values()),
-            *(name for name, _ in checkpoint.model.named_parameters()),
-        )
+        yield from (*checkpoint.config.normalisation, *config, *map(str, config.values()))
+        yield from (name for name, _ in checkpoint.model.named_parameters())
 
 
 def data_of_models():
-    """What cards say, in the words of whoever wrote them, names of models and their parts, and of languages."""
-    return (
-        {"pad", "unk", "noon", "transformer"}
-        | {  # pieces of each vocabulary, examples that run as one batch
-            word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
-        }
-        | words_of(*map(name_of, languages()))
-    )
+    """Names of models, of languages, pieces of each vocabulary, and examples that run as one batch."""
+    named = [text for entry in loading.usable().values() for text in (entry.name, entry.title, str(entry.folder))]
+    return {"pad", "unk", "noon", "transformer"} | words_of(*named, *map(name_of, languages()))
 
 
-def results_of_beam():
-    """What the run of the page on choosing pieces writes."""
+def written(name):
+    """What the runs of a page write, whatever has been drawn already, and what a card was scored on."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
-    return [one.text for one in run(checkpoint, checkpoint.query(SOURCE, decoding=Beam())).hypotheses]
-
-
-def results_of_draws():
-    """What comes of the draws that the page begins by itself, however many are there already."""
-    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
-    query = checkpoint.query(SOURCE, decoding=Sampling())
-    first = SearchLook.first_seed
-    return [one.text for one in draws(checkpoint, query, range(first, first + SearchLook.draws))]
+    if name == "search tree":
+        found = run(checkpoint, checkpoint.query(SOURCE, decoding=Beam())).hypotheses
+        return words_of("beam size length_penalty", *(one.text for one in found))
+    if name == "search draws":
+        seeds = range(SearchLook.first_seed, SearchLook.first_seed + SearchLook.draws)
+        return words_of(*(one.text for one in draws(checkpoint, checkpoint.query(SOURCE, decoding=Sampling()), seeds)))
+    return {"dev", "tsv"} if name == "checkpoints" else set()
 
 
 def spoken_whole(open_page, part, data=(), told=()):
@@ -119,16 +100,10 @@ def explained_by(monkeypatch, name=""):
             monkeypatch.setattr(type(one), "explain", lambda self: None)
 
 
-@pytest.mark.parametrize("name", sorted(PARTS | CHOSEN))
+@pytest.mark.parametrize("name", sorted(EACH))
 def test_what_is_spoken_is_spoken_whole(open_page, monkeypatch, name):
-    # What it was scored on, and what is written.
-    data = {
-        "checkpoints": {"dev", "tsv"},
-        "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
-        "search tree": words_of("beam size length_penalty", *results_of_beam()),
-    }.get(name, set())
     explained_by(monkeypatch)
-    spoken_whole(open_page, (PARTS | CHOSEN)[name], data)
+    spoken_whole(open_page, EACH[name], written(name))
 
 
 def page():
@@ -175,26 +150,25 @@ def page():
         drawing.chart(figure, key="chart", alt=say("Picture"), how_to_read=say("Read it."))
 
 
-def opened(*, bare=False):
+def complained(*, bare):
+    """The page, and what is wrong with it."""
     test = AppTest.from_function(page)
     test.query_params["lang"] = "qps"
     test.session_state["bare"] = bare
-    return check(test.run())
+    return check(test.run()), complaints(test, ())
 
 
 def test_a_page_behind_the_door_is_spoken_whole():
-    found = opened()
-    assert complaints(found, ()) == []
-    said = "⟦Hooveer⟧|⟦Piictuuree⟧|⟦Naamee⟧|⟦Ceell⟧|⟦Maany⟧|⟦Chooiicee a⟧|⟦Roow⟧|⟦Faar⟧|⟦Beesiidee⟧"
-    assert {*said.split("|")} <= set(texts_of_page(found))
+    test, found = complained(bare=False)
+    assert found == []
+    said = "Hooveer|Piictuuree|Naamee|Ceell|Maany|Chooiicee a|Roow|Faar|Beesiidee"
+    assert {f"⟦{text}⟧" for text in said.split("|")} <= set(texts_of_page(test))
 
 
 def test_every_text_that_goes_round_the_door_is_found():
-    found = "\n".join(complaints(opened(bare=True), ()))
+    found = "\n".join(complained(bare=True)[1])
     said = (
         "The page|One sentence|tokens|Take|Choice|Help|One of|First|Caption|Type|Here|Go|Go there|Words|How many|Loss"
-        "|Beside|Folded|Far|Apart"
+        "|Beside|Folded|Far|Apart|Save|More|Not found|Left|Right|Open|Send|Bare|Many|Some|Option|Segments|Segment"
     )
-    more = "Save|More|Not found|Left|Right|Open|Send|Bare|Many|Some|Option|Segments|Segment"
-    for text in f"{said}|{more}".split("|"):
-        assert text in found
+    assert [text for text in said.split("|") if text not in found] == []

@@ -5,22 +5,31 @@ import pytest
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.step.step_panels import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
-from tests.pages.conftest import ROOT, STEP, check
-from tests.pages.reading import address, force, go_to, labels, output, run_of, sentences, step, type_source
+from tests.pages.conftest import PAGES, STEP, check
+from tests.pages.reading import (
+    address,
+    choose,
+    force,
+    go_to,
+    labels,
+    output,
+    press,
+    run_of,
+    sentences,
+    step,
+    type_source,
+)
 
 MARKUP = "<img src=x onerror=alert(1)>"
+SIX = {"src": "abcdef"}
 
 
-def choose(test, index):
-    """Click one of the listed outputs."""
-    radio = test.radio[0]
-    option = list(test.session_state[session.STANDING].branches[1])
-    values = [((), 0), *((forced, 0) for forced in option)] if not run_is_beam(test) else [((), i) for i in range(9)]
-    return check(radio.set_value(values[index]).run())
+def take(test, option):
+    """Click one of the listed outputs, which the browser names by its forced pieces and its place in a beam."""
+    return check(test.radio[0].set_value(option).run())
 
 
-def run_is_beam(test):
-    return test.session_state[session.HOW] == "beam"
+OWN = ((), 0)
 
 
 # ---------------------------------------------------------------- runs
@@ -29,95 +38,81 @@ def run_is_beam(test):
 def test_another_checkpoint_brings_its_own_example(open_page, checkpoint_folder, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
     test = open_page(STEP, model="reverse", layer=2, head=3, step=4, how="sampling", seed=7)
-    check(test.selectbox(key=session.MODEL).set_value("tiny").run())
+    choose(test, session.MODEL, "tiny")
     assert test.text_input(key=session.SOURCE).value == "ba lo mi ta"
     assert run_of(test)["source"][-1]["piece"] == "</s>"
     assert (step(test), test.slider(key=session.MAX_NEW).value) == (1, 32)
     assert address(test)["model"] == "tiny"
-    check(test.selectbox(key=session.MODEL).set_value("reverse").run())
-    assert test.text_input(key=session.SOURCE).value == "glass"
-    assert test.slider(key=session.MAX_NEW).value == 13
+    choose(test, session.MODEL, "reverse")
+    assert (test.text_input(key=session.SOURCE).value, test.slider(key=session.MAX_NEW).value) == ("glass", 13)
+    choose(type_source(test, "abcdef"), session.MAX_NEW, 3)
+    assert (output(test), step(test), run_of(test)["cut"]) == ("fed", 1, True)  # an output that was cut says so
+    assert not sentences(test)
 
 
 def test_beam_search_lists_its_results_and_shows_each(reverse):
     test = reverse(src="abc", how="beam", beam=3)
-    texts = [label.split()[1] for label in labels(test)]
-    assert [label.split()[0] for label in labels(test)] == ["**1.**", "**2.**", "**3.**"]
+    before = labels(test)
+    texts = [label.split()[1] for label in before]
+    assert [label.split()[0] for label in before] == ["**1.**", "**2.**", "**3.**"]
     assert texts[0] == output(test) == "cba"
     ran = loading.runner().n_runs
-    test = choose(test, 2)
+    take(test, ((), 2))
     assert output(test) == texts[2] != "cba"
     assert address(test)["result"] == "3"
     assert loading.runner().n_runs == ran + 1  # a result is traced when it is looked at
-    assert labels(choose(test, 0)) == labels(test)
+    assert labels(take(test, OWN)) == before
     assert output(test) == "cba"
 
 
 def test_the_same_seed_draws_the_same(reverse):
-    request = {"src": "abcdef", "how": "sampling", "temp": 3, "seed": 5}
+    request = {**SIX, "how": "sampling", "temp": 3, "seed": 5}
     test, other = reverse(**request), reverse(**request)
     assert output(test) == output(other)
     assert labels(force(test, "z"))[0] == f"**Original draw** {output(other)}"
-    check(test.number_input(key=session.SEED).set_value(6).run())
+    choose(test, session.SEED, 6)
     assert output(test) != output(other)
     assert address(test)["seed"] == "6"
 
 
-def test_a_sentence_is_run_and_an_output_that_was_cut_says_so(reverse):
-    test = check(type_source(reverse(), "abcdef").slider(key=session.MAX_NEW).set_value(3).run())
-    assert (output(test), step(test), run_of(test)["cut"]) == ("fed", 1, True)
-    assert not sentences(test)
-
-
-# ---------------------------------------------------------------- steps
+# ---------------------------------------------------------------- steps and branches
 
 
 def test_no_step_calls_the_model(reverse):
-    test = force(reverse(src="abcdef"), "z")
+    test = force(reverse(**SIX), "z")
     ran = loading.runner().n_runs
-    for number in (2, 7, 3, 1, 6):
-        check(go_to(test, number))
-        assert step(test) == number
+    for number in (2, 7, 1):
+        assert step(go_to(test, number)) == number
         assert address(test).get("step") == (str(number) if number > 1 else None)
     assert loading.runner().n_runs == ran
 
 
-# ---------------------------------------------------------------- branches
-
-
 def test_a_forced_piece_branches_and_one_click_returns(reverse):
-    test = force(check(go_to(reverse(src="abcdef"), 3)), "z")
+    test = force(go_to(reverse(**SIX), 3), "z")
     assert output(test).startswith("fez")
     assert (step(test), address(test)["step"]) == (3, "3")
     assert [chip.get("forced", False) for chip in run_of(test)["target"]][:4] == [False, False, True, False]
     assert labels(test) == ["**Model's own choice** fedcba", f"**Step 3: z** {output(test)}"]
     assert test.text_input(key=FORCE_CHOICE).value == ""
-    choose(test, 0)
-    assert output(test) == "fedcba"
+    branch = test.radio[0].value
+    assert output(take(test, OWN)) == "fedcba"
     assert "forced" not in address(test)
     assert labels(test)[1].startswith("**Step 3: z** fez")  # still there to go back to
-    choose(test, 1)
-    assert output(test).startswith("fez")
-
-
-def test_branches_belong_to_their_sentence(reverse):
-    test = type_source(force(reverse(src="abcdef"), "z"), "noon")
-    assert output(test) == "noon"
-    assert labels(test) == []  # one output is no choice
+    assert output(take(test, branch)).startswith("fez")
+    type_source(test, "noon")  # branches belong to their sentence
+    assert (output(test), labels(test)) == ("noon", [])  # one output is no choice
     assert "forced" not in address(test)
     assert labels(type_source(test, "abcdef")) == []
 
 
 def test_every_branch_that_was_tried_is_in_the_address(reverse, open_page):
-    test = force(check(go_to(reverse(src="abcdef"), 3)), "z")
+    test = force(go_to(reverse(**SIX), 3), "z")
     assert "tried" not in address(test)  # it is the one that is forced
-    choose(test, 0)
-    test = force(check(go_to(test, 2)), "q")
+    force(go_to(take(test, OWN), 2), "q")
     assert len(labels(test)) == 3
     again = open_page(STEP, **address(test))
-    assert labels(again) == labels(test)
-    assert output(again) == output(test)
-    elsewhere = open_page(ROOT / "pages" / "explore" / "attention.py", **address(test))
+    assert (labels(again), output(again)) == (labels(test), output(test))
+    elsewhere = open_page(PAGES["attention"], **address(test))
     assert address(elsewhere) == address(test)  # kept on the way through other pages
     assert "tried" not in address(type_source(again, "noon"))
 
@@ -130,14 +125,7 @@ def test_branches_of_beam_search_keep_its_results(reverse):
     assert [radio.value for radio in test.radio] == [((12,), 1)] * 2
 
 
-@pytest.mark.parametrize(("piece", "said"), [(MARKUP, "is not a single token"), ("<pad>", "never written")])
-def test_what_cannot_be_forced_is_refused_and_the_run_stays(reverse, piece, said):
-    test = force(reverse(src="abcdef"), piece)
-    assert said in refusal(test)
-    assert sentences(test) == ""  # nothing above the fold
-    assert test.text_input(key=FORCE_CHOICE).value == piece
-    assert output(test) == "fedcba"
-    assert "forced" not in address(test)
+# ---------------------------------------------------------------- what cannot be forced
 
 
 def refusal(test):
@@ -147,25 +135,32 @@ def refusal(test):
 
 
 def offers(test):
-    return [button.label.replace("\\", "") for button in test.button if FORCE_OFFER in button.key]
+    return {button.label.replace("\\", ""): button.key for button in test.button if FORCE_OFFER in button.key}
 
 
-def test_one_refusal_stands_at_the_field_and_goes_with_the_next_try_or_step(reverse):
-    test = force(force(reverse(src="abcdef"), "no such token"), "nor this")
+def test_what_cannot_be_forced_is_refused_at_the_field_until_the_next_try_or_step_and_the_run_stays(reverse):
+    test = reverse(**SIX)
+    for piece, said in ((MARKUP, "is not a single token"), ("<pad>", "never written")):
+        force(test, piece)
+        assert said in refusal(test)
+        assert sentences(test) == ""  # nothing above the fold
+        assert test.text_input(key=FORCE_CHOICE).value == piece
+        assert output(test) == "fedcba"
+        assert "forced" not in address(test)
+    force(test, "nor this")
     assert refusal(test).startswith("“nor this” is not a single token of this model's vocabulary.")
     assert refusal(test).count("\n") == 0
-    assert offers(test) == ["n"]
-    moved = check(go_to(test, 2))
-    assert (refusal(moved), moved.text_input(key=FORCE_CHOICE).value) == ("", "")
-    test = force(force(moved, "nor this"), "z")
+    assert [*offers(test)] == ["n"]
+    go_to(test, 2)
+    assert (refusal(test), test.text_input(key=FORCE_CHOICE).value) == ("", "")
+    force(force(test, "nor this"), "z")
     assert (refusal(test), output(test)[:2]) == ("", "fz")
 
 
 @pytest.mark.parametrize(("model", "text", "first"), [("en-fr", "ordinateurs", "▁ordinateur"), ("reverse", "xyz", "x")])
 def test_the_pieces_a_text_begins_with_are_offered_and_one_click_forces(open_page, model, text, first):
     test = force(open_page(STEP, model=model), text)
-    assert offers(test)[0] == first
-    check(next(button for button in test.button if FORCE_OFFER in button.key).click().run())
-    assert run_of(test)["target"][0]["piece"] == first
-    assert run_of(test)["target"][0]["forced"]
+    assert next(iter(offers(test))) == first
+    written = run_of(press(test, offers(test)[first]))["target"][0]
+    assert (written["piece"], written["forced"]) == (first, True)
     assert (refusal(test), test.text_input(key=FORCE_CHOICE).value) == ("", "")

@@ -10,19 +10,15 @@ line and run the command; then read the diff. Numbers may differ by one in their
 differently.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qsl
 
@@ -54,14 +50,14 @@ VOLATILE = (
 SHOWN = ("label", "body", "heading", "placeholder", "default", "value", "text", "code_text", "raw_value", "help")
 
 
-def files() -> list[Path]:
+def files():
     """All transcripts."""
     return sorted(ROOT.glob("tests/**/transcripts/*.txt"))
 
 
-def sections(text: str) -> dict[str, list[str]]:
+def sections(text):
     """The lines of each address of a file."""
-    found: dict[str, list[str]] = {}
+    found = {}
     for line in text.splitlines():
         if line.startswith(HEAD):
             lines = found.setdefault(line.removeprefix(HEAD), [])
@@ -70,37 +66,41 @@ def sections(text: str) -> dict[str, list[str]]:
     return found
 
 
-def joined(found: dict[str, list[str]]) -> str:
+def joined(found):
     """The text of a file."""
     return "\n\n".join("\n".join([HEAD + address, *lines]) for address, lines in found.items()) + "\n"
 
 
-def transcript(script: Path, query: str) -> list[str]:
+def transcript(script, query):
     """The lines of one address: what its page tells a new visitor, when all that it measures has been measured."""
     loading.runner.clear()  # pages tell what other addresses had measured
+    return at_rest(lambda: _visit(script, query))
+
+
+def at_rest(visit):
+    """The lines of a visit once the page's work in the background, if it has any, is done."""
     with looked_for_jobs() as looked:
-        lines, until = _visit(script, query), time.monotonic() + LONGEST_SECONDS
+        lines, until = visit(), time.monotonic() + LONGEST_SECONDS
     while looked and time.monotonic() < until:
         if studies().n_under_way() or "progress:" in "".join(lines):
             time.sleep(WAIT_SECONDS)
             while studies().n_under_way() and time.monotonic() < until:
                 time.sleep(WAIT_SECONDS)
-        before, lines = lines, _visit(script, query)
+        before, lines = lines, visit()
         if lines == before and "progress:" not in "".join(lines):
             break
     return lines
 
 
 @contextmanager
-def looked_for_jobs() -> Iterator[list[JobRegistry[Any]]]:
+def looked_for_jobs():
     """Where a page looks for jobs meanwhile: a page that looks for none is told at once."""
-    looked: list[JobRegistry[Any]] = []
-    find = JobRegistry.find
+    looked, find = [], JobRegistry.find
     with patch.object(JobRegistry, "find", lambda self, *of: looked.append(self) or find(self, *of)):
         yield looked
 
 
-def _visit(script: Path, query: str) -> list[str]:
+def _visit(script, query):
     asked = dict(parse_qsl(query, keep_blank_values=True))
     test = AppTest.from_file(str(script), default_timeout=300)
     test.query_params.update(asked)
@@ -113,13 +113,13 @@ def _visit(script: Path, query: str) -> list[str]:
     return [_clean(line) for line in (*notes, *_lines(test._tree, 0)) if line.strip()]
 
 
-def _clean(line: str) -> str:
+def _clean(line):
     for pattern, instead in VOLATILE:
         line = pattern.sub(instead, line)
     return line.rstrip()
 
 
-def _lines(node: Any, depth: int) -> Iterator[str]:
+def _lines(node, depth):
     if hasattr(node, "children"):
         label = _label(getattr(node, "proto", None))
         if label:
@@ -131,66 +131,57 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
             yield "  " * depth + line
 
 
-def _label(proto: Any) -> str:
+def _label(proto):
     """What a box that unfolds is called."""
-    if proto is None:
-        return ""
     if type(proto).__name__ == "Block":
         proto = proto.popover
     fields = [field.name for field in proto.DESCRIPTOR.fields] if hasattr(proto, "DESCRIPTOR") else []
     label = next((text for name in ("label", "title") if name in fields and (text := getattr(proto, name))), "")
-    kind = type(proto).__name__.lower()
-    return f"[{kind}] {label}" if label else ""
+    return f"[{type(proto).__name__.lower()}] {label}" if label else ""
 
 
-def _element(kind: str, proto: Any) -> Iterator[str]:
+def _element(kind, proto):
     if kind == "bidi_component":
         yield from _component(proto)
-    elif kind in ("dataframe", "table"):
-        yield from _table(kind, proto)
-    else:
-        fields = {field.name: value for field, value in proto.ListFields()}
-        help = (
-            fields.pop("help", "") if kind in ("markdown", "caption", "latex") else ""
-        )  # else it is of a control, as its label
-        said = [_plain(str(fields[name])) for name in SHOWN if isinstance(fields.get(name), str | int | float | bool)]
-        options = [getattr(one, "content", one) for one in fields.get("options", ())]
-        if isinstance(fields.get("default"), int) and not isinstance(fields.get("default"), bool) and options:
-            said = [text for text in said if text != str(fields["default"])]
-        raw = [*fields.get("raw_values", ())]
-        if options:
-            rest = f" … ({len(options)})" if len(options) > MOST_OPTIONS else ""
-            said.append(" | ".join(map(_plain, map(str, options[:MOST_OPTIONS]))) + rest)
-        if raw:
-            said.append("→ " + ", ".join(map(str, raw)))
-        if said := [*dict.fromkeys(filter(None, said))]:
-            yield f"{kind}: {' · '.join(said)}"
-        if help:
-            yield f"  help: {_plain(help)}"
+        return
+    if kind in ("dataframe", "table"):
+        frame = pa.ipc.open_stream(proto.arrow_data.data).read_pandas()
+        yield f"{kind}: {len(frame)} rows: " + " | ".join(map(str, frame.columns))
+        for row in frame.head(3).itertuples(index=False):
+            yield "  " + " | ".join(_plain(_number(one) if isinstance(one, float) else str(one)) for one in row)
+        return
+    fields = {field.name: value for field, value in proto.ListFields()}
+    # Of a control, help is written as its label is.
+    help = fields.pop("help", "") if kind in ("markdown", "caption", "latex") else ""
+    options = [getattr(one, "content", one) for one in fields.get("options", ())]
+    default = fields.get("default")
+    place = str(default) if isinstance(default, int) and not isinstance(default, bool) and options else None
+    said = [_plain(str(fields[name])) for name in SHOWN if isinstance(fields.get(name), str | int | float | bool)]
+    said = [text for text in said if text != place]
+    if options:
+        rest = f" … ({len(options)})" if len(options) > MOST_OPTIONS else ""
+        said.append(" | ".join(map(_plain, map(str, options[:MOST_OPTIONS]))) + rest)
+    if raw := [*fields.get("raw_values", ())]:
+        said.append("→ " + ", ".join(map(str, raw)))
+    if said := [*dict.fromkeys(filter(None, said))]:
+        yield f"{kind}: {' · '.join(said)}"
+    if help:
+        yield f"  help: {_plain(help)}"
 
 
-def _plain(text: str) -> str:
+def _plain(text):
     """A text without markup, on one line."""
     text = html.unescape(re.sub(r"<style.*?</style>|<[^<>]*>", " ", text, flags=re.DOTALL))
     text = " ".join(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text).split())
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}… ({len(text)})"
 
 
-def _table(kind: str, proto: Any) -> Iterator[str]:
-    frame = pa.ipc.open_stream(proto.arrow_data.data).read_pandas()
-    yield f"{kind}: {len(frame)} rows: " + " | ".join(map(str, frame.columns))
-    for row in frame.head(3).itertuples(index=False):
-        yield "  " + " | ".join(_plain(_number(one) if isinstance(one, float) else str(one)) for one in row)
-
-
-def _component(proto: Any) -> Iterator[str]:
+def _component(proto):
     name = proto.component_name.removeprefix("glassformer_")
     data = json.loads(proto.json or "[{}]")[0]
     if "figure" in data:
         yield from _chart(json.loads(data["figure"]))
-        for key in ("alt", "caption", "said"):
-            if data.get(key):
-                yield f"  {key}: {_plain(_text(data[key]))}"
+        yield from (f"  {key}: {_plain(_text(data[key]))}" for key in ("alt", "caption", "said") if data.get(key))
     elif "run" in data:
         yield f"{name}: {_text([one.get('piece') for one in data['run'].get('source', ())])}"
         written = [f"{one.get('piece')} {_text(one.get('probability'))}" for one in data["run"].get("target", ())]
@@ -199,7 +190,7 @@ def _component(proto: Any) -> Iterator[str]:
         yield f"{name}: {_plain(_text(data))}"
 
 
-def _text(value: Any) -> str:
+def _text(value):
     """The words and numbers of some data."""
     if isinstance(value, dict):
         return " ".join(_text(one) for key, one in value.items() if not key.startswith("_"))
@@ -208,31 +199,34 @@ def _text(value: Any) -> str:
     return "" if value is None else _number(value) if isinstance(value, float) else str(value)
 
 
-def _number(value: float) -> str:
+def _number(value):
     if math.isnan(value):
         return "–"
     size = abs(value)
     return f"{value:.3f}" if size == 0 or 0.0995 <= size < 1000 else f"{value:.2e}"
 
 
-def _chart(figure: dict[str, Any]) -> Iterator[str]:
+def _some(texts):
+    """The first of many, and how many there are."""
+    return texts[:MOST_OPTIONS], f" … ({len(texts)})" if len(texts) > MOST_OPTIONS else ""
+
+
+def _chart(figure):
     layout = figure["layout"]
     yield f"chart: {_plain(str((layout.get('title') or {}).get('text', '')))}"
     for axis in sorted(key for key in layout if re.fullmatch(r"[xy]axis\d*", key)):
         title = (layout[axis].get("title") or {}).get("text", "")
-        ticks = [_plain(str(one)) for one in layout[axis].get("ticktext") or ()]
-        shown = ", ".join(ticks[:MOST_OPTIONS]) + (f" … ({len(ticks)})" if len(ticks) > MOST_OPTIONS else "")
+        ticks, rest = _some([_plain(str(one)) for one in layout[axis].get("ticktext") or ()])
         if title or ticks:
-            yield f"  {axis}: {_plain(str(title))} [{shown}]"
+            yield f"  {axis}: {_plain(str(title))} [{', '.join(ticks)}{rest}]"
     for trace in figure["data"]:
         yield "  " + " · ".join(filter(None, _trace(trace)))
-    notes = [_plain(str(one.get("text", ""))) for one in layout.get("annotations") or ()]
+    notes, rest = _some([_plain(str(one.get("text", ""))) for one in layout.get("annotations") or ()])
     if any(notes):
-        shown = " | ".join(filter(None, notes[:MOST_OPTIONS]))
-        yield f"  notes: {shown}{f' … ({len(notes)})' if len(notes) > MOST_OPTIONS else ''}"
+        yield f"  notes: {' | '.join(filter(None, notes))}{rest}"
 
 
-def _trace(trace: dict[str, Any]) -> Iterator[str]:
+def _trace(trace):
     yield f"{trace.get('type', 'scatter')} {_plain(str(trace.get('name', '')))}".strip()
     for key in ("z", "x", "y"):
         array = trace.get(key)
@@ -247,7 +241,7 @@ def _trace(trace: dict[str, Any]) -> Iterator[str]:
     yield _plain(str(trace.get("hovertemplate", "")))
 
 
-def alike(line: str, other: str) -> bool:
+def alike(line, other):
     """Whether two lines say the same, but for the last place of numbers."""
     if line == other:
         return True
@@ -257,7 +251,7 @@ def alike(line: str, other: str) -> bool:
     return all(one == two or _near(one, two) for one, two in pairs)
 
 
-def _near(one: str, two: str) -> bool:
+def _near(one, two):
     if {one[0], two[0]} == {"-", "−"}:
         return False
     first, second = (float(text.replace(",", "").replace("−", "-")) for text in (one, two))
@@ -268,32 +262,30 @@ def _near(one: str, two: str) -> bool:
     return abs(first - second) <= max(1.01 * scale * 10.0**-places, RELATIVE * abs(first))
 
 
-def different(stored: Iterable[str], now: Iterable[str]) -> list[str]:
+def different(stored, now):
     """The lines that differ, as a diff."""
-    stored, now = list(stored), list(now)
     if len(stored) == len(now) and all(map(alike, stored, now)):
         return []
     return [one for one in unified_diff(stored, now, "stored", "now", lineterm="", n=1) if not one.startswith("@@")]
 
 
-def main() -> int:
+def main():
     """Write every transcript again; print how many addresses changed."""
     from tests.pages.conftest import PAGES
 
     changed = 0
     for file in files():
-        old = sections(file.read_text(encoding="utf-8"))
-        new = {}
-        for address, lines in old.items():
+        found = sections(file.read_text(encoding="utf-8"))
+        for address, lines in found.items():
             page, _, query = address.partition("?")
             now = transcript(PAGES[page], query)
-            new[address] = now if different(lines, now) else lines  # what only rounds differently stays
-            changed += new[address] is now
-        file.write_text(joined(new), encoding="utf-8")
+            if different(lines, now):  # what only rounds differently stays
+                found[address] = now
+                changed += 1
+        file.write_text(joined(found), encoding="utf-8")
     print(f"{changed} addresses tell something else now; read the diff.")
-    return 0
 
 
 if __name__ == "__main__":
     sys.argv = sys.argv[:1]
-    raise SystemExit(main())
+    main()

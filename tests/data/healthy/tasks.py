@@ -8,11 +8,8 @@ bert        a sentence of each language, side by side; a piece that is hidden fo
 """
 
 import random
-from collections.abc import Callable, Iterator
+from itertools import islice
 from string import ascii_lowercase
-
-Pair = tuple[str, str]
-Task = Callable[[random.Random], Pair]
 
 NUMBERS = [str(n) for n in range(3, 19)]  # the rows 0, 1 and 2 are padding, start and end
 LETTERS = "abcdefghijklmnop"
@@ -25,45 +22,36 @@ ADJECTIVES = {"red": "ruga", "old": "mava", "small": "eta", "quick": "rapida"}
 ARTICLES = {"a": "iu", "the": "la"}
 
 
-def backwards_numbers(rng: random.Random) -> Pair:
-    """Numbers, and the same from their end."""
+def backwards_numbers(rng):
     row = rng.choices(NUMBERS, k=rng.randint(SHORTEST, LONGEST))
     return " ".join(row), " ".join(reversed(row))
 
 
-def cipher(rng: random.Random) -> Pair:
-    """A word of random letters, and each of them replaced."""
-    word = _letters(rng)
+def letters(rng):
+    return "".join(rng.choices(LETTERS, k=rng.randint(SHORTEST, LONGEST)))
+
+
+def cipher(rng):
+    word = letters(rng)
     return word, word.translate(CIPHER)
 
 
-def translation(rng: random.Random) -> Pair:
+def backwards_letters(rng):
+    word = letters(rng)
+    return f"{word}=", word[::-1]
+
+
+def translation(rng):
     """A sentence, and its translation: adjectives stand behind their nouns there, and the verb at the end.
 
     A noun says by its ending what it is in the sentence: "kato" sees, "katon" is seen.
     """
-    subject, object_ = (_phrase(rng, ending) for ending in ("o", "on"))
+    subject, object_ = (phrase(rng, ending) for ending in ("o", "on"))
     verb = rng.choice(list(VERBS))
     return f"{subject[0]} {verb} {object_[0]}", f"{subject[1]} {object_[1]} {VERBS[verb]}"
 
 
-def backwards_letters(rng: random.Random) -> Pair:
-    """A prompt, and how it goes on."""
-    word = _letters(rng)
-    return f"{word}=", word[::-1]
-
-
-def side_by_side(rng: random.Random) -> Pair:
-    """A text without a continuation: a sentence and its translation."""
-    source, target = translation(rng)
-    return f"{source} . {target}", ""
-
-
-def _letters(rng: random.Random) -> str:
-    return "".join(rng.choices(LETTERS, k=rng.randint(SHORTEST, LONGEST)))
-
-
-def _phrase(rng: random.Random, ending: str) -> Pair:
+def phrase(rng, ending):
     """A noun with its article, with an adjective or without."""
     article, noun = rng.choice(list(ARTICLES)), rng.choice(list(NOUNS))
     there = f"{ARTICLES[article]} {NOUNS[noun]}{ending}"
@@ -73,27 +61,24 @@ def _phrase(rng: random.Random, ending: str) -> Pair:
     return f"{article} {adjective} {noun}", f"{there} {ADJECTIVES[adjective]}"
 
 
-TASKS: dict[str, Task] = {
-    "s4": backwards_numbers,
-    "leak": backwards_numbers,
-    "torch": cipher,
-    "marian": translation,
-    "gpt2": backwards_letters,
-    "llama": backwards_letters,
-    "bert": side_by_side,
-}
+def side_by_side(rng):
+    return " . ".join(translation(rng)), ""
 
 
-def pairs(name: str, *, seed: int) -> Iterator[Pair]:
+TASKS = {"marian": translation, "torch": cipher, "bert": side_by_side}
+TASKS |= {"s4": backwards_numbers, "leak": backwards_numbers, "gpt2": backwards_letters, "llama": backwards_letters}
+
+
+def pairs(name, *, seed):
     """Pairs of a task without end, the same for the same seed."""
-    rng, make = random.Random(seed), TASKS[name]
+    rng = random.Random(seed)
     while True:
-        yield make(rng)
+        yield TASKS[name](rng)
 
 
-def some(name: str, count: int, *, seed: int = 7) -> list[Pair]:
+def some(name, count, *, seed=7):
     """Different pairs of a task; with the seed that is preset, those that tests use."""
-    found: dict[str, str] = {}
+    found = {}
     for source, target in pairs(name, seed=seed):
         found[source] = target
         if len(found) == count:
@@ -101,9 +86,11 @@ def some(name: str, count: int, *, seed: int = 7) -> list[Pair]:
     raise AssertionError("never ends")
 
 
-def words(count: int, *, longest: int, seed: int = 7) -> list[str]:
+def words(count, *, longest, seed=7):
     """Different words of random small letters, 2 to `longest` long."""
-    rng, found = random.Random(seed), dict[str, None]()
+    rng = random.Random(seed)
+    endless = iter(lambda: "".join(rng.choices(ascii_lowercase, k=rng.randint(2, longest))), None)
+    found = {}
     while len(found) < count:
-        found["".join(rng.choices(ascii_lowercase, k=rng.randint(2, longest)))] = None
+        found |= dict.fromkeys(islice(endless, count - len(found)))
     return list(found)
