@@ -43,7 +43,7 @@ def test_choices_stand_in_one_order_in_every_process_and_the_right_one_has_no_pl
     assert places == PLACES
 
 
-ALIKE = {"en": "Again", "zh": "再来"}
+ALIKE, ONE = {"en": "Again", "zh": "再来"}, Text({"en": "One.", "zh": "一。"})
 
 
 @pytest.mark.parametrize(
@@ -61,27 +61,25 @@ def test_choices_that_look_alike_are_not_posed(answering, labels, reason):
     step = answering(Answer(right="word-0", options=options, variant="ended"))
     run = replace(case("reverse", "lantern"), picked={})
     with pytest.raises(QuestionNotApplicable, match=reason):
-        pose(replace(step, reveal={"ended": Text({"en": "One.", "zh": "一。"})}), run)
+        pose(replace(step, reveal={"ended": ONE}), run)
 
 
 def test_whoever_is_misled_hears_why_and_nobody_else_does(answering):
     misled = {"usual": Text({"en": "Usual.", "zh": "常见。"}), "same": Text({"en": "Same.", "zh": "不变。"})}
-    texts = {"reveal": {"always": Text({"en": "One.", "zh": "一。"})}, "question": Text({"en": "Which?", "zh": "哪？"})}
     run = replace(case("reverse", "lantern"), picked={})
 
     def posed(answer, **changes):
-        step = answering(answer, question=texts["question"], misled=misled, **changes)
-        return pose(replace(step, reveal=texts["reveal"]), run)
+        step = answering(answer, question=ONE, misled=misled, **changes)
+        return pose(replace(step, reveal={"always": ONE}), run)
 
     number = posed(Answer(right=0.25, usual=0.5), form="number", within=0.02)
     assert [str(number.misled(given)) for given in ("0.5", "3")] == ["Usual.", "Usual."]
     assert number.misled("0.26") is None
-    assert posed(Answer(right=0.25, usual=0.26), form="number", within=0.02).misled("3") is None
-    assert posed(Answer(right=0.25), form="number", within=0.02).misled("3") is None
-    choice = posed(Answer(right="ended", options=(Option("same"), Option("changed"), Option("ended"))))
-    assert str(choice.misled("same")) == "Same."
-    assert choice.misled("changed") is None
-    assert choice.misled("ended") is None
+    for usual in (0.26, None):  # which would be right, or is not known
+        assert posed(Answer(right=0.25, usual=usual), form="number", within=0.02).misled("3") is None
+    words = ("same", "changed", "ended")
+    choice = posed(Answer(right="ended", options=tuple(map(Option, words))))
+    assert list(map(choice.misled, words)) == ["Same.", None, None]
 
 
 @pytest.mark.parametrize(
