@@ -4,9 +4,9 @@ import pytest
 
 from glassformer.extensions.classroom import predictions, step_links
 from glassformer.extensions.lessons.library import lessons
-from tests.extensions.classroom.pages.test_lessons import covers
+from tests.extensions.classroom.pages.test_lessons import covers, kept
 from tests.extensions.scripts import COMPARE
-from tests.pages.conftest import PAGES, STEP, check
+from tests.pages.conftest import PAGES, STEP
 from tests.pages.reading import keys_of, opened, sentences, told
 from transformer.errors import TokenizerError
 
@@ -31,8 +31,7 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     here = (f"{name}.{number}", predictions.digest(model, SENTENCES[model]))
     if step_links.ARRIVED in test.session_state:  # on pages with a sentence
         assert test.session_state[step_links.ARRIVED] == here
-    test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}
-    check(test.run())
+    kept(test, (*here, "", False, step.fingerprint))
     assert not covers(test)
     after = keys_of(test)
     assert charts <= after, "a word of `cover` names no chart of the page"

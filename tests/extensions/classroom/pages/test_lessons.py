@@ -28,6 +28,10 @@ def said(test, name):
     return value[0] if isinstance(value, list) else value
 
 
+def asked(test):
+    return [one for one in (*test.radio, *test.text_input) if str(one.key).startswith("lesson_answer")]
+
+
 def covers(test):
     return sum(caption.value == "Covered until you have answered" for caption in test.caption)
 
@@ -42,14 +46,18 @@ def ways(test):
 
 def answer(test, choice=None, typed=None):
     """Commit to a choice, or to what is typed."""
-    if choice is not None:
-        (radio,) = [one for one in test.radio if one.key.startswith("lesson_answer")]
-        radio.set_value(choice)
-    if typed is not None:
-        (box,) = [one for one in test.text_input if str(one.key).startswith("lesson_answer")]
-        box.set_value(typed)
+    for given in (choice, typed):
+        if given is not None:
+            (field,) = asked(test)
+            field.set_value(given)
     (commit,) = [one for one in test.button if str(one.key).endswith("_commit")]
     return check(commit.click().run())
+
+
+def kept(test, *answers):
+    """Have the session know of answers, each with the name of a step and the digest of a run."""
+    test.session_state[predictions.KEPT] = {one[:2]: predictions.Prediction(*one[2:]) for one in answers}
+    return check(test.run())
 
 
 @pytest.fixture
@@ -112,20 +120,16 @@ def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_ru
     assert view(test).step == n_steps - 1
 
 
-def card_says(test, text):
-    return any(text in table.value.to_string() for table in test.table)
-
-
 def test_what_a_card_says_of_the_training_waits_for_the_answer(open_page):
+    def is_said():
+        return ["10 epochs" in " ".join(table.value.to_string() for table in test.table),
+                any("Translates short" in one.value for one in test.sidebar.caption)]  # fmt: skip
+
     test = open_page(CHECKPOINTS, lesson="training.1", model="zh-en", src=SENTENCE)
-    assert not card_says(test, "10 epochs")
-    assert not [one for one in test.sidebar.caption if "Translates short" in one.value]
-    here = ("training.1", predictions.digest("zh-en", SENTENCE))
-    given = predictions.Prediction("last", True, lessons()["training"].steps[0].fingerprint)
-    test.session_state[predictions.KEPT] = {here: given}
-    check(test.run())
-    assert card_says(test, "10 epochs")
-    assert [one for one in test.sidebar.caption if "Translates short" in one.value]
+    assert is_said() == [False, False]
+    text = lessons()["training"].steps[0].fingerprint
+    kept(test, ("training.1", predictions.digest("zh-en", SENTENCE), "last", True, text))
+    assert is_said() == [True, True]
 
 
 def test_where_there_is_no_answer_a_reason_and_examples_are_there_and_nothing_is_covered(step_page):
@@ -137,7 +141,7 @@ def test_where_there_is_no_answer_a_reason_and_examples_are_there_and_nothing_is
     (example, *_) = [one for one in test.button if str(one.key).startswith("lesson_example")]
     test = check(example.click().run())
     assert "candidates" not in keys_of(test)
-    assert [one for one in test.radio if one.key.startswith("lesson_answer")]
+    assert asked(test)
 
 
 def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
@@ -174,21 +178,8 @@ def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
     assert row[0] == "one-piece.3"
     again = step_page(lesson="one-piece.3", src=SENTENCE)
     assert "entropy" not in keys_of(again)
-    again.session_state[predictions.KEPT] = {(row[0], row[1]): predictions.Prediction(row[2], row[3], row[4])}
-    assert "entropy" in keys_of(check(again.run()))
-    again.session_state[predictions.KEPT] = {(row[0], row[1]): predictions.Prediction(row[2], row[3], "00000000")}
-    assert "entropy" not in keys_of(check(again.run()))  # of another text
-
-
-def test_answers_are_forgotten_on_request(open_page):
-    test = open_page(LESSONS)
-    test.session_state[predictions.KEPT] = {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}
-    check(test.run())
-    assert any(label.startswith("Continue at step 2") for label in ways(test))
-    (forget,) = [one for one in test.button if one.key == "lesson_forget"]
-    check(forget.click().run())
-    assert not test.session_state[predictions.KEPT]
-    assert not any(label.startswith("Continue at step") for label in ways(test))
+    assert "entropy" in keys_of(kept(again, tuple(row)))
+    assert "entropy" not in keys_of(kept(again, (*row[:4], "00000000")))  # of another text
 
 
 @pytest.fixture
@@ -235,10 +226,6 @@ def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
 # ---------------------------------------------------------------- the opening
 
 
-def asked(test):
-    return [one for one in (*test.radio, *test.text_input) if str(one.key).startswith("lesson_answer")]
-
-
 def opened(test, name):
     """Whether the panel says what to press and to watch, with nothing asked and nothing covered."""
     says = lessons()[name].opening.says.languages["en"]
@@ -265,18 +252,7 @@ def test_a_lesson_begins_with_its_opening_and_a_link_to_it_is_enough(step_page, 
     assert (page, onward["lesson"]) == (one.steps[0].page, f"{name}.1")
 
 
-def test_an_opening_goes_on_to_the_first_question_and_back(step_page):
-    test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
-    assert [ways(test)["Begin"][1]["lesson"]] == ["cache.0"]  # that of the last lesson of the list
-    test = follow(step_page(lesson="one-piece.0", src=SENTENCE, model="zh-en"), "Go to the first question")
-    assert asked(test)
-    assert covers(test) == 1
-    assert opened(follow(test, "Back"), "one-piece")
-
-
-@pytest.mark.parametrize(
-    ("stack", "name"), [("decoder", "one-piece"), ("encoder", "heads"), ("encoder", "masks"), ("decoder", "stream")]
-)
+@pytest.mark.parametrize(("stack", "name"), [("decoder", "one-piece"), ("encoder", "masks")])
 def test_a_model_of_one_stack_opens_a_lesson_without_a_note(open_one_stack, step_page, stack, name):
     page = str(PAGES[lessons()[name].opening.page])
     test = step_page(page, model=f"{stack} alone", src="ba lo mi", lesson=f"{name}.0")
@@ -298,6 +274,9 @@ def test_a_room_that_is_led_to_an_opening_is_shown_it_and_asked_nothing(step_pag
 # ---------------------------------------------------------------- the short path
 
 
+TERMS = ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability")
+
+
 def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_then_asks(step_page):
     test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
     page, parameters = ways(test)["Begin the 25-minute path"]
@@ -308,32 +287,24 @@ def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_th
     (folded,) = [one for one in test.expander if one.label == "Terms for this path"]
     assert not folded.proto.expanded
     text = " ".join(one.value for one in folded.markdown).replace("\\", "")
-    assert SENTENCE in text
-    for term in ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability"):
-        assert f"**{term}**" in text
-    assert not asked(test)
-    page, onward = ways(test)["Go to the first question"]
-    assert page == "step"
-    test = step_page(**onward)
-    assert asked(test)
-    assert covers(test) == 1
-    assert ways(test)["Back"][1]["lesson"] == "one-piece.0"
+    assert not [said for said in (SENTENCE, *(f"**{term}**" for term in TERMS)) if said not in text]
+    assert opened(test, "one-piece")
+    test = follow(test, "Go to the first question")
+    assert (len(asked(test)), covers(test)) == (1, 1)
+    assert opened(follow(test, "Back"), "one-piece")
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     path = step_links.places(lessons())
-    given = {
-        (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
-    }
     test = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name, path="short")
-    test.session_state[predictions.KEPT] = given
-    text = " ".join(one.value for one in check(test.run()).markdown)
+    kept(test, *((place.name, "0" * 8, "x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])))
+    text = " ".join(one.value for one in test.markdown)
     assert "What you have learnt" in text
     assert f"You predicted 5 of {len(path)} steps, 3 of them correctly." in text
     there = ways(test)
     assert {"How heads are built", "Tokens", "The training recipe"} <= set(there)
     assert "Where it looks, step 1" in there
     assert "Who may see whom, step 1" not in there
-    assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
+    assert not asked(test)
     elsewhere = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name)
     assert not [one for one in elsewhere.markdown if "What you have learnt" in one.value]
