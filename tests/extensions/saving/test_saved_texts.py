@@ -9,7 +9,6 @@ from glassformer.components.custom_component import read_asset
 from glassformer.extensions.saving import saved_run
 from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
 from tests.extensions.saving.test_saved_run import kept, shown, told
-from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
 from transformer.i18n import languages
 
 MARKUP = ("<script", "<img", "<svg", "<iframe", "<style", "<base", "<meta", "<form", "<template", "<a href='java")
@@ -38,7 +37,7 @@ TOGETHER = [TEXTS[start::8] for start in range(8)]
 @pytest.mark.parametrize(
     "texts", [*TOGETHER, *(pytest.param((text,), marks=pytest.mark.deep) for text in TEXTS)], ids=lambda one: len(one)
 )
-def test_a_hostile_text_is_text(opened, small, texts):  # noqa: F811
+def test_a_hostile_text_is_text(opened, small, texts):
     plain, page = kept(opened), kept(opened).page
     one, run = hostile(plain.again.run(), page, *texts)
     file = saved_run.saved_run(one)
