@@ -115,14 +115,13 @@ def test_a_draft_writes_on_from_any_beginning_and_within_the_limit():
     assert one.write(reading, [2], [(9, 7)], go_on)[0][:2] == (9, 7)
     assert one.write(reading, [1, 0], [(9, 3), (5,) * 6], go_on) == [(9, 3), (5,) * 6]  # nothing is left to write
     forced = read_words(checkpoint, max_new=6, forced=(8, 9))
-    assert one.write(forced, range(4), [(), (8,), (8, 9), (8, 9, 5)], go_on)[:3] == [
-        one.ids for one in forced.decode()[:3]
-    ]
+    found = one.write(forced, range(4), [(), (8,), (8, 9), (8, 9, 5)], go_on)
+    assert found[:3] == [one.ids for one in forced.decode()[:3]]
 
 
 def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
     checkpoint = load(FOLDER / "zh-en")
-    readings = [read(checkpoint, [checkpoint.query(text)]) for text in checkpoint.card.examples if text.strip()]
+    readings = [read(checkpoint, [checkpoint.query(text)]) for text in checkpoint.card.examples[:5]]
     one = made(checkpoint)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda reading: one.write(reading, [0], [()], go_on)[0], readings))
