@@ -38,49 +38,49 @@ def test_an_error_says_where_it_is_and_not_what_it_quotes():
 
 
 @pytest.fixture
-def process(monkeypatch):
-    """What belongs to the process stays as it is."""
+def logs(monkeypatch):
+    """A function that begins to log, and gives a logger a new handler; the process stays as it is."""
     monkeypatch.setattr(logging.StreamHandler, "format", logging.StreamHandler.format)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     monkeypatch.setattr(logging, "captureWarnings", lambda _: None)
 
+    def begun(name, how="json"):
+        monkeypatch.setenv(server_part.ENVIRONMENT, how)
+        server_part.begin()
+        handler = logging.StreamHandler(io.StringIO())
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [handler])
+        monkeypatch.setattr(logging.getLogger(name), "propagate", False)
+        return handler.stream
+
+    return begun
+
 
 @pytest.mark.parametrize("how", ["json", ""])
-def test_only_where_it_is_asked_for(monkeypatch, process, how):
-    monkeypatch.setenv(server_part.ENVIRONMENT, how)
-    requests, there = logging.getLogger("uvicorn.error"), io.StringIO()
+def test_only_where_it_is_asked_for(monkeypatch, logs, how):
+    requests = logging.getLogger("uvicorn.error")
     monkeypatch.setattr(requests, "filters", [])
-    monkeypatch.setattr(logging.getLogger("streamlit.made"), "handlers", [logging.StreamHandler(there)])
-    server_part.begin()
+    there = logs("streamlit.made", how)
     server_part.begin()
     logging.getLogger("streamlit.made").error("failed")
     assert there.getvalue().startswith("{") == (how == "json")
     assert bool(requests.filter(record('127.0.0.1 - "WebSocket /?token=x" [accepted]'))) == (how != "json")
 
 
-def test_a_traceback_of_a_logger_that_gets_its_handler_later_is_one_object(monkeypatch, process):
+def test_a_traceback_of_a_logger_that_gets_its_handler_later_is_one_object(logs):
     """As Streamlit does with those of uvicorn, each time its settings are read."""
-    monkeypatch.setenv(server_part.ENVIRONMENT, "json")
-    late, found = logging.getLogger("uvicorn.made"), io.StringIO()
-    server_part.begin()
-    handler = logging.StreamHandler(found)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    monkeypatch.setattr(late, "handlers", [handler])
-    monkeypatch.setattr(late, "propagate", False)
+    found = logs("uvicorn.made")
     try:
         raise ValueError("a visitor's sentence")
     except ValueError:
-        late.exception("Exception in ASGI application\n")
+        logging.getLogger("uvicorn.made").exception("Exception in ASGI application\n")
     (line,) = found.getvalue().splitlines()
     assert (json.loads(line)["error"], json.loads(line)["message"]) == ("ValueError", "Exception in ASGI application")
     assert "visitor" not in line
 
 
-def test_a_thread_that_fails_is_one_object(monkeypatch, process):
-    monkeypatch.setenv(server_part.ENVIRONMENT, "json")
-    server_part.begin()
-    found = io.StringIO()
-    monkeypatch.setattr(logging.getLogger("glassformer"), "handlers", [logging.StreamHandler(found)])
+def test_a_thread_that_fails_is_one_object(logs):
+    found = logs("glassformer")
     thread = threading.Thread(target=lambda: 1 / 0)
     thread.start()
     thread.join()

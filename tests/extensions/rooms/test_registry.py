@@ -35,7 +35,7 @@ from glassformer.extensions.rooms.room import (
     table,
 )
 from glassformer.shared.csv_export import Origin, saved
-from tests.extensions.replicas.sharing import ASKED, refused
+from tests.extensions.replicas.room_stores import ASKED, refused
 from tests.extensions.rooms.test_bounds import tried
 from tests.glassformer.waiting import Clock
 

@@ -19,7 +19,7 @@ from glassformer.extensions.rooms.registry import MOST_ROOMS
 from glassformer.extensions.rooms.room import MOST_TOKENS, VOTES_AT_ONCE, Kept, Public, Question, Room, Round, Student
 from glassformer.extensions.rooms.store import StoreError
 from glassformer.server.replicas import read, written
-from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
+from tests.extensions.replicas.room_stores import ASKED, agree, opened, refused, replicas
 from tests.extensions.rooms.test_bounds import tried
 from tests.glassformer.waiting import WAIT, Clock, until
 from transformer.i18n import joined, languages, said, say, say_n, through

@@ -82,11 +82,8 @@ def test_a_click_is_read_as_the_moment_of_its_tile(index, moment):
 
 
 def test_24_maps_of_30_pieces_are_a_few_bytes():
-    names = [(f"Step {n}", "") for n in range(24)]
-    pieces = [f"token {n}" for n in range(48)]
-    spec = charts.film_spec(
-        np.random.default_rng(1).random((24, 48, 48)), names=names, queries=pieces, keys=pieces, title="", allowed=None
-    )
+    names, pieces = [(f"Step {n}", "") for n in range(24)], [f"token {n}" for n in range(48)]
+    spec = draw(np.random.default_rng(1).random((24, 48, 48)), names=names, queries=pieces, keys=pieces)
     assert len(figure_json(spec)) < 250_000
     assert json.loads(figure_json(spec))["layout"]["meta"]["film"]["least"] > 150  # wider tiles for more pieces
 
