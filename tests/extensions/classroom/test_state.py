@@ -12,6 +12,7 @@ from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.step_links import around, first, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import link
+from tests.glassformer.components.test_components import sends_what_its_type_names
 
 LESSONS = lessons()
 PLACES = [LessonStepRef(name, n) for name, one in LESSONS.items() for n in range(len(one.steps) + 1)]
@@ -97,3 +98,9 @@ def test_what_is_too_long_is_passed_over():
     assert not list(predictions.read(json.dumps([ROW] * 3000)))
     many = [[f"one-piece.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
     assert len(list(predictions.read(json.dumps(many)))) == predictions.MOST
+
+
+def test_the_type_of_the_memory_names_what_python_sends(monkeypatch):
+    sends_what_its_type_names(
+        monkeypatch, "LessonMemoryPayload", lambda key: predictions.mount("lessons", heard=lambda: None)
+    )

@@ -10,30 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.rooms import registry
-from glassformer.extensions.rooms.registry import (
-    IDLE_SECONDS,
-    LEFT_SECONDS,
-    LIMITS,
-    MOST_OF_CLIENT,
-    OPENED_AT_ONCE,
-    Registry,
-    client,
-)
-from glassformer.extensions.rooms.room import (
-    FORGOTTEN_SECONDS,
-    LEAST_VOTES,
-    MOST_CHOICES,
-    MOST_OF_TOKEN,
-    MOST_STREAMS,
-    MOST_TOKENS,
-    VOTES_AT_ONCE,
-    OpenedRoom,
-    Question,
-    Room,
-    RoomRefusedError,
-    table,
-)
+from glassformer.extensions.rooms import registry, room
+from glassformer.extensions.rooms.registry import Registry, client
+from glassformer.extensions.rooms.room import OpenedRoom, Question, Room, RoomRefusedError
 from glassformer.shared.csv_export import Origin, saved
 from tests.extensions.replicas.room_stores import ASKED, refused
 from tests.extensions.rooms.test_bounds import tried
@@ -125,7 +104,7 @@ def test_votes_are_counted_exactly_in_two_rounds(first, second):
         rooms.do(taught, Room.show)
         latest = rooms.public(taught.code).shown[-1]
         assert latest.voted == len(chosen)
-        enough = len(chosen) >= LEAST_VOTES
+        enough = len(chosen) >= room.LEAST_VOTES
         assert latest.counts == (tuple(chosen.count(choice) for choice in range(3)) if enough else None)
         if chosen is first:
             rooms.do(taught, Room.again)
@@ -159,11 +138,11 @@ def test_what_is_no_vote_is_refused(rooms, taught):
     code, token, other = taught.code, rooms.join(taught.code), rooms.join(taught.code)
     refused("no-question", rooms.vote, code, token, round_=0, choice=0)
     rooms.do(taught, Room.ask, ASKED)
-    for why, room, who, round_, choice in (
+    for why, where, who, round_, choice in (
         ("no-room", "AAAAAA", token, 1, 0), ("no-token", code, registry.new_token(), 1, 0), ("over", code, token, 0, 0),
         ("no-choice", code, token, 1, 3), ("no-choice", code, other, 1, -1),
     ):  # fmt: skip
-        refused(why, rooms.vote, room, who, round_=round_, choice=choice)
+        refused(why, rooms.vote, where, who, round_=round_, choice=choice)
     rooms.vote(code, other, round_=1, choice=1)
     refused("voted", rooms.vote, code, other, round_=1, choice=2)
     rooms.do(taught, Room.show)
@@ -173,7 +152,7 @@ def test_what_is_no_vote_is_refused(rooms, taught):
 
 def test_a_token_may_not_try_without_end(rooms, asked, clock):
     token = rooms.join(asked.code)
-    for _ in range(VOTES_AT_ONCE):
+    for _ in range(room.VOTES_AT_ONCE):
         refused("no-choice", rooms.vote, asked.code, token, round_=1, choice=9)
     refused("too-often", rooms.vote, asked.code, token, round_=1, choice=1)
     clock.now += 10
@@ -188,7 +167,7 @@ def test_another_question_begins_anew_and_the_same_does_not(rooms, asked):
         assert rooms.counted(asked.code).voted == voted
     rooms.do(asked, Room.ask, None)
     assert not rooms.public(asked.code).taken
-    for number in (1, MOST_CHOICES + 1):
+    for number in (1, room.MOST_CHOICES + 1):
         refused("no-choice", rooms.do, asked, Room.ask, Question("x", "x", ("a",) * number))
 
 
@@ -196,11 +175,11 @@ def test_another_question_begins_anew_and_the_same_does_not(rooms, asked):
 
 
 def test_a_full_room_lets_somebody_in_once_somebody_was_gone_for_a_while(rooms, taught, clock):
-    tokens = [rooms.join(taught.code) for _ in range(MOST_TOKENS)]
+    tokens = [rooms.join(taught.code) for _ in range(room.MOST_TOKENS)]
     clock.now += 30
     refused("full", rooms.join, taught.code)
     with rooms.listening(taught.code, tokens[0], lambda: None, counts=False):
-        clock.now += FORGOTTEN_SECONDS
+        clock.now += room.FORGOTTEN_SECONDS
         rooms.join(taught.code)
         assert rooms._rooms[taught.code].knows(tokens[0])
         assert not rooms._rooms[taught.code].knows(tokens[1])
@@ -208,8 +187,8 @@ def test_a_full_room_lets_somebody_in_once_somebody_was_gone_for_a_while(rooms, 
 
 @often
 def test_who_voted_is_not_dropped_before_the_round_ends(rooms, asked, clock):
-    vote_all(rooms, asked, [0] * MOST_TOKENS)
-    clock.now += FORGOTTEN_SECONDS
+    vote_all(rooms, asked, [0] * room.MOST_TOKENS)
+    clock.now += room.FORGOTTEN_SECONDS
     refused("full", rooms.join, asked.code)
     rooms.do(asked, Room.show)
     rooms.do(asked, Room.again)
@@ -244,14 +223,14 @@ def test_one_client_keeps_no_class_out(rooms, taught, clock):
 
 @often
 def test_a_class_of_one_address_joins_and_votes_at_once(rooms, asked):
-    tokens = [rooms.join(asked.code, "school") for _ in range(LIMITS["join"][0])]
+    tokens = [rooms.join(asked.code, "school") for _ in range(registry.LIMITS["join"][0])]
     refused("too-often", rooms.join, asked.code, "school")
     for token in tokens:
         rooms.vote(asked.code, token, round_=1, choice=0, client="school")
     other = rooms.join(asked.code, "home")
     refused("too-often", rooms.vote, asked.code, other, round_=1, choice=0, client="school")
     rooms.vote(asked.code, other, round_=1, choice=0, client="home")
-    assert rooms.counted(asked.code).voted == LIMITS["join"][0] + 1
+    assert rooms.counted(asked.code).voted == registry.LIMITS["join"][0] + 1
 
 
 @often
@@ -268,16 +247,16 @@ def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
 
 @often
 def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
-    for _ in range(OPENED_AT_ONCE):
+    for _ in range(registry.OPENED_AT_ONCE):
         rooms.open("one", "first visit")
     refused("too-often", rooms.open, "one", "first visit")
     rooms.open("one", "a colleague in the same school")
     rooms.open("another", "a teacher")
-    for number in range(MOST_OF_CLIENT):
+    for number in range(registry.MOST_OF_CLIENT):
         tried(rooms.open, "one", f"visit {number}")
     refused("crowded", rooms.open, "one", "once more")
     rooms.open("another", "another teacher")
-    clock.now += LEFT_SECONDS + 1
+    clock.now += registry.LEFT_SECONDS + 1
     rooms.open("one", "once more")  # in place of one that was left
 
 
@@ -302,7 +281,7 @@ def test_a_client_is_its_address_and_of_ipv6_its_network():
 def test_nobody_who_looks_on_keeps_a_student_out(rooms, taught):
     first, second = rooms.join(taught.code), rooms.join(taught.code)
     with ExitStack() as streams:
-        for token in ("",) * MOST_STREAMS + (first,) * MOST_OF_TOKEN + (second,):
+        for token in ("",) * room.MOST_STREAMS + (first,) * room.MOST_OF_TOKEN + (second,):
             streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
         for token in ("", first):
             refused("full", rooms.listening(taught.code, token, lambda: None, counts=False).__enter__)
@@ -314,9 +293,9 @@ def test_a_room_is_gone_when_nobody_used_it_for_hours_when_its_teacher_ends_it_a
 ):
     woken = []
     with rooms.listening(taught.code, "", lambda: woken.append(1), counts=False):
-        clock.now += IDLE_SECONDS - 1
+        clock.now += registry.IDLE_SECONDS - 1
         rooms.do(taught, Room.move, "masks", {})
-        clock.now += IDLE_SECONDS - 1
+        clock.now += registry.IDLE_SECONDS - 1
         assert rooms.public(taught.code) is not None
         clock.now += 2
         assert rooms.public(taught.code) is None
@@ -338,7 +317,7 @@ def test_a_room_is_gone_when_nobody_used_it_for_hours_when_its_teacher_ends_it_a
 
 
 def test_the_answer_ends_the_votes_and_says_which_was_right(rooms, asked):
-    vote_all(rooms, asked, [1] * LEAST_VOTES)
+    vote_all(rooms, asked, [1] * room.LEAST_VOTES)
     rooms.do(asked, Room.answer, 2)
     public = rooms.public(asked.code)
     assert (public.taken, public.answered, public.right) == (False, True, 2)
@@ -403,7 +382,7 @@ def test_the_record_counts_and_names_nobody(rooms, asked):
     rooms.do(asked, Room.ask, Question("aloud.3", '=HYPERLINK("http://evil","A")', ("A", "B"), aloud=True))
     vote_all(rooms, asked, [0])
     rooms.do(asked, Room.ask, None)  # votes that were never shown are kept, too
-    columns = table(rooms.record(asked))
+    columns = room.table(rooms.record(asked))
     named = {str(name): values for name, values in columns.items()}
     assert named["round"] == [1, 1, 1, 2, 2, 2, 3, 3]
     assert named["step of a lesson"] == ["masks.1"] * 6 + [""] * 2

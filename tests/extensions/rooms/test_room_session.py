@@ -7,8 +7,10 @@ from glassformer.extensions.classroom import blocks, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import registry, room_session
 from glassformer.extensions.rooms.registry import LIMITS, ROOMS
+from glassformer.extensions.rooms.room_view import BLOCKS, room_bar, room_counts
 from glassformer.state import session
 from glassformer.state.link import Link
+from tests.glassformer.components.test_components import sends_what_its_type_names
 
 
 @pytest.fixture
@@ -87,3 +89,15 @@ def test_who_left_a_room_is_not_taken_back_by_an_address_of_before(state):
         assert room_session.current() == ""
     room_session.enter(code)
     assert room_session.current() == code
+
+
+DRAWN = {
+    "PresenterPayload": lambda key: BLOCKS.on_every_page(),
+    "RoomPayload": lambda key: room_bar("K7MPR4", role="viewer", key=key),
+    "RoomCountsPayload": lambda key: room_counts(key=key),
+}
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sends_what_its_type_names(monkeypatch, interface, draw)
