@@ -100,7 +100,9 @@ def test_what_is_too_long_is_passed_over():
     assert len(list(predictions.read(json.dumps(many)))) == predictions.MOST
 
 
-def test_the_type_of_the_memory_names_what_python_sends(monkeypatch):
-    sends_what_its_type_names(
-        monkeypatch, "LessonMemoryPayload", lambda key: predictions.mount("lessons", heard=lambda: None)
-    )
+DRAWN = {"LessonMemoryPayload": lambda key: predictions.mount("lessons", heard=lambda: None)}
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sends_what_its_type_names(monkeypatch, interface, draw)

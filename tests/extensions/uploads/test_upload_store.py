@@ -1,15 +1,26 @@
-"""An upload is guessed by nobody, counted, expires, and is gone with its server or the next one's start."""
+"""An upload is guessed by nobody, counted, expires and is gone with its server; one process reads all, and may fail."""
 
 import os
 import signal
 import stat
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from glassformer.extensions.uploads import upload_store as module
-from glassformer.extensions.uploads.upload_store import KEPT_SECONDS, PREFIX, RECEIVED, WAITING_SECONDS, UploadStore
+from glassformer.extensions.uploads.library.upload_folder import Read
+from glassformer.extensions.uploads.library.upload_worker_client import Done
+from glassformer.extensions.uploads.session_uploads import queue
+from glassformer.extensions.uploads.upload_store import (
+    KEPT_SECONDS,
+    PREFIX,
+    RECEIVED,
+    WAITING_SECONDS,
+    UploadReader,
+    UploadStore,
+)
 from tests.glassformer.waiting import Clock, until
 from transformer.errors import CheckpointError
 
@@ -185,3 +196,47 @@ def test_what_a_replica_left_that_was_killed_while_it_moved_is_removed(beside, m
     os.utime(left, (0, 0))
     other.sweep()
     assert [*other.root.iterdir()] == [upload.folder]
+
+
+class Quick:
+    """In the place of the process."""
+
+    ended = 0
+
+    def read(self, received, folder, *, title, pickles, progress, stop):
+        progress(Done(1, 2, title))
+        if title == "fails":
+            raise OSError(28, "No space left on device")
+        if title == "refused":
+            raise CheckpointError("It is damaged.")
+        return Read(True, ())
+
+    def end(self):
+        self.ended += 1
+
+
+@pytest.fixture
+def reader():
+    found = UploadReader(Quick())
+    yield found
+    found.end()
+
+
+def test_what_fails_says_why_and_the_next_is_read(reader):
+    jobs = [
+        queue().ask(title, reader.work([], Path(title), title=title, pickles=True))
+        for title in ("fails", "refused", "good")
+    ]
+    assert all(job.over.wait(5) for job in jobs)
+    assert [str(job.seen.problem) for job in jobs[:2]] == [
+        "The files could not be read on this server; try again later.",
+        "It is damaged.",
+    ]
+    assert (jobs[2].seen.result, jobs[2].seen.so_far) == (Read(True, ()), Done(1, 2, "good"))
+    assert reader._worker.ended == 1  # only after what was no refusal
+
+
+def test_the_process_ends_when_there_is_nothing_to_read(reader):
+    reader.rest()
+    reader.rest(idle=-1)
+    until(lambda: reader._worker.ended == 1)

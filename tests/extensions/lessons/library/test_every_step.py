@@ -4,11 +4,15 @@ Each step meets one checkpoint in turn with one piece or an unknown piece, in `m
 `test_survey` poses it to a sentence as people write them.
 """
 
+import re
 from collections import Counter
+from statistics import mean
 
 import pytest
 
-from glassformer.extensions.lessons.library.lesson_files import lessons
+from glassformer.extensions.classroom import step_links
+from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
+from glassformer.extensions.lessons.library.posing import short_path
 from glassformer.extensions.lessons.library.survey import SHIPPED, case_of
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
 from tests.extensions.lessons.library.posed import (
@@ -102,3 +106,33 @@ def test_names_and_numbers_of_lessons_are_their_own():
     assert all(1 <= number <= 18 for number in numbers)
     fingerprints = [(step.page, step.fingerprint) for _, _, step in STEPS]
     assert len(set(fingerprints)) == len(fingerprints), "two steps ask the same"
+
+
+NEAR = 1.25  # a factor
+
+
+def reading(text, language):
+    """Minutes; a field counts as one word."""
+    said = text.languages[language]
+    words = re.findall(r"\{[^}]*\}|[^\W_]+(?:[’'-][^\W_]+)*", re.sub(r"[\u3400-\u9fff]", " ", said))
+    return len(re.findall(r"[\u3400-\u9fff]", said)) / 300 + len(words) / 180
+
+
+def minutes(step, language):
+    """For the question, its choices, one of the texts after the answer, and a minute more."""
+    asked = sum(reading(text, language) for text in (step.ask.question, *step.ask.choices.values()))
+    told = [
+        mean(reading(text, language) for text in texts.values()) for texts in (step.reveal, step.ask.misled) if texts
+    ]
+    return 1 + asked + sum(told)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lessons_and_the_short_path_take_about_as_many_minutes_as_are_estimated(language):
+    for lesson in lessons().values():
+        estimate = sum(minutes(step, language) for step in lesson.steps) + reading(lesson.opening.says, language)
+        assert 1 / NEAR < lesson.minutes / estimate < NEAR, lesson.name
+    steps = [lessons()[place.lesson].steps[place.step - 1] for place in step_links.places(lessons())]
+    path = short_path()
+    read = sum(reading(text, language) for text in (*(one for pair in path.words for one in pair), *path.met.values()))
+    assert abs(step_links.SHORT_MINUTES - sum(minutes(step, language) for step in steps) - read) < 2.5

@@ -10,12 +10,16 @@ from glassformer.extensions.snapshots import snapshot_run_jobs, snapshot_runs
 from glassformer.extensions.snapshots.film_pictures import film_of, strip
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
+from glassformer.server import server_options
 from glassformer.state.link import Link
 from glassformer.state.view import View
+from tests.glassformer.runs.test_loading import forget as forget
+from tests.glassformer.runs.test_loading import own as own
 from tests.glassformer.waiting import WAIT
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import figure, numbers, sentences
 from tests.transformer.grown import STEPS, write_grown
+from tests.transformer.stand_in import DEVICE
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import AT
 from transformer.errors import QueryError
@@ -87,3 +91,11 @@ def test_a_job_that_fails_is_not_begun_again_by_itself(page, monkeypatch):
     assert len(begun) == 1
     check(test.button(key="growth_begin").click().run())
     assert len(begun) == 2
+
+
+def test_a_snapshot_is_on_the_device_of_the_app(own, monkeypatch):
+    monkeypatch.setattr(server_options, "device", lambda: DEVICE)
+    loading.let_go(lambda which: True)
+    there = loading.open_checkpoint(loading.usable()["reverse"])
+    assert there.device == snapshot_runs.opened(there, 1022).device == DEVICE
+    loading.let_go(lambda which: True)

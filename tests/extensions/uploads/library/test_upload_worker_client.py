@@ -1,11 +1,10 @@
 """An upload is read by another process that may fail, hang or lie; only what it wrote anew is opened here."""
 
 import gc
-import io
 import json
 import os
-import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -71,29 +70,64 @@ def test_a_saved_run_is_checked_and_kept_as_it_is(read):
         read({"mine.glass": content[:-9]})
 
 
-def test_a_folder_of_hugging_faces(read, tmp_path):
-    foreign_models.marian(tmp_path)
-    here = load(tmp_path).run("the cat sees a dog")
-    files = contents(tmp_path) | {"README.md": b"# about", "modeling.py": b"import os"}
-    result, folder = read({"opus.zip": zipped({f"opus/{name}": one for name, one in files.items()})})
-    assert not result.native
-    assert sorted(result.left_out) == ["README.md", "modeling.py"]
-    there = load(folder).run("the cat sees a dog")
-    assert (there.output_text, there.cross.tolist()) == (here.output_text, here.cross.tolist())
+LETTERS = b"a\nb\nc\nd\n<pad>\n<s>\n</s>"
+ANSWERS = {"scale_embedding": True, "activation": "relu", "pad_id": 0, "bos_id": 2, "eos_id": 3}
 
 
-def test_a_pickle_becomes_tensors_and_keeps_what_was_around_them(read, tmp_path):
-    folder = tmp_path / "lesson"
-    folder.mkdir()
+def training(folder):
+    """A pickle with more than the weights around them."""
     foreign_models.tutorial(folder)
     state = torch.load(folder / "lesson.pt")
     torch.save({"epoch": 3, "config": {"n_heads": 4}, "model_state_dict": state}, folder / "lesson.pt")
-    result, there = read(contents(folder))
-    assert contents(there).keys() == {"lesson.pt.safetensors", "lesson.pt.safetensors.outline.json", "letters.model"}
-    assert not result.native
-    expected, found = opening.preview(folder).report, opening.preview(there).report
-    assert (found.fields, *map(str, found.notes)) == (expected.fields, *map(str, expected.notes))
-    assert "model_state_dict" in str(found)
+
+
+def parts(folder, *, index):
+    """Weights in two files, with the settings of a run, and perhaps a list of what is where."""
+    state = at_random(Annotated()).state_dict()
+    where = {name: f"pytorch_model-0000{1 + i % 2}-of-00002.bin" for i, name in enumerate(state)}
+    for file in set(where.values()):
+        torch.save({name: one for name, one in state.items() if where[name] == file}, folder / file)
+    if index:
+        (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": where}))
+    (folder / "hparams.yaml").write_text("heads: 4\nnorm_first: true\n")
+
+
+def named(folder, *, name):
+    """Weights of any name, and the list of pieces beside them."""
+    torch.save(at_random(Annotated(vocabs=(7, 7))).state_dict(), folder / name)
+    (folder / "letters.txt").write_bytes(LETTERS)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("write", "answers", "source"),
+    [
+        (foreign_models.marian, {}, "the cat sees a dog"),
+        (training, None, ""),
+        (partial(parts, index=True), ANSWERS, ""),
+        (partial(parts, index=False), ANSWERS, ""),
+        (partial(named, name="lesson.tar"), None, ""),
+        (partial(named, name="model.safetensors"), None, ""),
+    ],
+    ids=["Hugging Face", "pickle", "parts, index", "parts", "any name", "wrong name"],
+)
+def test_what_is_written_anew_is_what_came(read, tmp_path, write, answers, source, packed):
+    came = tmp_path / "model"
+    came.mkdir()
+    write(came)
+    files = contents(came) | ({"README.md": b"# about", "modeling.py": b"import os"} if packed else {})
+    inside = {f"run/{name}": one for name, one in files.items()}
+    result, made = read({"all.zip": zipped(inside)} if packed else files)
+    assert (result.native, sorted(result.left_out)) == (False, sorted(files.keys() - contents(came).keys()))
+    expected, found = (opening.preview(folder, inside=folder).report for folder in (came, made))
+    assert (found.fields, found.pieces) == (expected.fields, expected.pieces)
+    assert [str(note) for note in found.notes] == [str(note) for note in expected.notes]
+    assert found.source in (expected.source, "pytorch_model.bin")  # no name that nobody gave
+    if answers is not None:
+        here, there = (load(folder, answers=answers) for folder in (came, made))
+        ids = torch.tensor([here.src_tokenizer.encode(source).ids if source else [5, 6, 7, 8]])
+        with torch.inference_mode():
+            assert torch.equal(here.model(ids, ids), there.model(ids, ids))
 
 
 def test_a_checkpoint_of_ours_is_written_anew_with_the_same_values(read):
@@ -233,23 +267,6 @@ def test_a_tokenizer_json_is_read_by_a_process_that_ends_with_the_one_that_reads
     until(lambda: children() <= before)
 
 
-@pytest.mark.parametrize("name", ["lesson", "model.safetensors"])
-def test_weights_of_any_name_and_the_list_beside_them_are_used_together(read, name):
-    state = at_random(Annotated(vocabs=(7, 7))).state_dict()
-    file = io.BytesIO()
-    torch.save(state, file)
-    letters = b"a\nb\nc\nd\n<pad>\n<s>\n</s>"
-    packed = zipped({"run/lesson.tar": file.getvalue(), "run/letters.txt": letters})
-    for files in ({name: file.getvalue(), "letters.txt": letters}, {"all.zip": packed}):
-        result, folder = read(files)
-        assert result.left_out == ()
-        found = opening.preview(folder, inside=folder).report
-        assert found.pieces == ("letters.txt",)
-        expected = "pytorch_model.bin" if name == "model.safetensors" else name
-        assert found.source == ("lesson.tar" if "all.zip" in files else expected)  # no name that nobody gave
-        shutil.rmtree(folder.parents[1])
-
-
 NESTED = say(
     "{label}: {problem}; {names}.",
     label="a.pt",
@@ -269,21 +286,3 @@ def test_what_is_no_sentence_of_ours():
     hostile = ("{x:>999999999}", "{x.__class__}", "{0.__class__}", "{}", "{", "x" * 10_000, 3, None, {"en": "deep"})
     for data in (None, {}, "en", {"zh": "没有"}, *({"en": text} for text in hostile), {"en": "a", "zh": "{x}"}):
         assert sentence(data) == "The files cannot be read."
-
-
-@pytest.mark.parametrize("has_index", [True, False])
-def test_weights_in_parts_with_their_settings(read, has_index):
-    theirs = at_random(Annotated()).eval()
-    names, files = [f"pytorch_model-0000{n}-of-00002.bin" for n in (1, 2)], {}
-    for n, file in enumerate(names):
-        state = {name: one for i, (name, one) in enumerate(theirs.state_dict().items()) if i % 2 == n}
-        torch.save(state, content := io.BytesIO())
-        files[file] = content.getvalue()
-    if has_index:
-        said = {name: names[i % 2] for i, name in enumerate(theirs.state_dict())}
-        files["pytorch_model.bin.index.json"] = json.dumps({"weight_map": said}).encode()
-    _, folder = read(files | {"hparams.yaml": b"heads: 4\nnorm_first: true\n"})
-    answers = {"scale_embedding": True, "activation": "relu", "pad_id": 0, "bos_id": 2, "eos_id": 3}
-    ours, ids = load(folder, answers=answers), torch.tensor([[5, 6, 7, 8]])
-    with torch.inference_mode():
-        assert (ours.model(ids, ids) - theirs(ids, ids)).abs().max() < 1e-5
