@@ -77,18 +77,13 @@ def step_page(open_page):
 
 
 def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_page):
-    test = step_page(lesson="one-piece.3", src=SENTENCE)
-    assert {"stepper"} <= keys_of(test)
-    test = answer(test)
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE))
     assert "Choose a prediction first" in sentences(test)
-    assert not {"entropy", "candidates"} & keys_of(test)
-    assert covers(test) == 2
     run = payload(test, session.STEPPER)["run"]
-    assert {chip["probability"] for chip in run["target"]} == {None}
-    assert run["shading"] is None
+    assert ({chip["probability"] for chip in run["target"]}, run["shading"]) == ({None}, None)
+    assert (covers(test), {"entropy", "candidates"} & keys_of(test)) == (2, set())
     test = answer(test, "equal")
-    assert {"entropy", "candidates"} <= keys_of(test)
-    assert not covers(test)
+    assert (covers(test), {"entropy", "candidates"} - keys_of(test)) == (0, set())
     assert all(chip["probability"] > 0 for chip in payload(test, session.STEPPER)["run"]["target"])
     assert "You predicted “all about equal”; the answer is “" in sentences(test)
 
@@ -157,13 +152,6 @@ def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
     check(leave.click().run())
     assert "lesson" not in address(test)
     assert not ways(test)
-
-
-def test_an_unknown_place_is_said_and_is_no_lesson(open_page):
-    test = open_page(STEP, lesson="<b>.1")
-    assert "lesson" in sentences(test)
-    assert {"candidates", "cross_map"} <= keys_of(test)
-    assert test.session_state[lesson.PLACE] is None
 
 
 def test_an_address_says_the_same_to_everybody_and_nobody_is_switched_in_a_lesson(open_page, browser_asks):
@@ -252,14 +240,6 @@ def test_a_lesson_begins_with_its_opening_and_a_link_to_it_is_enough(step_page, 
             assert getattr(led, parameter) == int(value) - 1
     page, onward = ways(test)["Go to the first question"]
     assert (page, onward["lesson"]) == (one.steps[0].page, f"{name}.1")
-
-
-@pytest.mark.parametrize(("stack", "name"), [("decoder", "one-piece"), ("encoder", "masks")])
-def test_a_model_of_one_stack_opens_a_lesson_without_a_note(open_one_stack, step_page, stack, name):
-    page = str(PAGES[lessons()[name].opening.page])
-    test = step_page(page, model=f"{stack} alone", src="ba lo mi", lesson=f"{name}.0")
-    assert opened(test, name)
-    assert not [note.value for note in test.info if "link" in note.value]
 
 
 def test_a_room_that_is_led_to_an_opening_is_shown_it_and_asked_nothing(step_page):
