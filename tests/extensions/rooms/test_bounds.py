@@ -54,6 +54,7 @@ def fill(rooms, taught, clock):
 def test_what_the_rooms_hold_is_bounded_and_goes_with_them(monkeypatch, held):
     for module in (registry, store):
         monkeypatch.setattr(module, "MOST_ROOMS", MOST_ROOMS, raising=False)
+    monkeypatch.setattr(room, "MOST_KEPT", 20)
     clock = Clock()
     rooms = Registry(clock)
     empty, full, opened = held(), [], []

@@ -1,4 +1,4 @@
-"""A run saved as one file holds what the server would draw at each step, says what it lacks, and is small."""
+"""A run saved as a file holds what the server would draw, says what it lacks, is small, and no text is markup."""
 
 import base64
 import gzip

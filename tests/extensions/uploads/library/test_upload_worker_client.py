@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
-import transformers
 from safetensors.torch import save
 
 from glassformer.extensions.importers.library import opening
@@ -24,6 +23,7 @@ from tests.extensions.importers.library.tutorial_models import Annotated, at_ran
 from tests.extensions.tokenizers import test_hostile_rules
 from tests.extensions.uploads.files import contents, zipped
 from tests.glassformer.waiting import until
+from tests.healthy import DATA
 from transformer.checkpoint import load as native
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
@@ -238,12 +238,8 @@ def test_what_the_process_says_and_makes_is_not_trusted(read, worker, tmp_path, 
 
 
 def with_tokenizer(**parts):
-    """A tiny GPT-2 with a tokenizer.json of some parts."""
-    size = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 3, "n_positions": 16}
-    made = transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, bos_token_id=1, eos_token_id=1))
-    state = {name: value.contiguous().clone() for name, value in made.state_dict().items() if "lm_head" not in name}
-    files = {"model.safetensors": save(state), "config.json": made.config.to_json_string(use_diff=False).encode()}
-    return files | {"tokenizer.json": test_hostile_rules.content(**parts)}
+    """A small GPT-2 with a tokenizer.json of some parts."""
+    return contents(DATA / "gpt2") | {"tokenizer.json": test_hostile_rules.content(**parts)}
 
 
 def children():
