@@ -86,7 +86,7 @@ def test_the_output_itself_as_a_draft_takes_one_pass_and_a_wrong_one_as_many_as_
     own, passes = run(model, query).tgt_ids, []
     wrong, read = tuple(5 if i != 5 else 6 for i in own), rounds._Reader.read
     monkeypatch.setattr(rounds._Reader, "read", lambda *args: passes.append(1) or read(*args))
-    for draft, accepted, n_passes in ((own, len(own), 1), (wrong, 0, len(own))):
+    for draft, accepted, n_passes in ((own, len(own), 1), (own * 2, len(own), 1), (wrong, 0, len(own))):
         passes.clear()
         monkeypatch.setattr(rounds, "_drafter", lambda *_, draft=draft: lambda ids, last: (draft[len(ids) :], 0))
         found = draft_and_check(model, query, How())

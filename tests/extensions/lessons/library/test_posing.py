@@ -86,17 +86,12 @@ def test_whoever_is_misled_hears_why_and_nobody_else_does(answering):
     ("text", "number"),
     [("0.25", 0.25), ("0,25", 0.25), ("25 %", 0.25), ("25％", 0.25), ("1,234", 1234), ("1,234.5", 1234.5),
      ("−3", -3), ("-3", -3), ("+3", 3), ("０．５", 0.5), (" 7 ", 7), (".5", 0.5), ("5.", 5), ("1e3", 1000),
-     ("1 000", 1000), ("12，5", 12.5), ("0,123", 0.123), ("100%", 1.0)],
+     ("1 000", 1000), ("12，5", 12.5), ("0,123", 0.123), ("100%", 1.0),
+     *((text, None) for text in ("", " ", "%", "a", "1_000", "0x10", "nan", "inf", "1e999", "1.2.3", "--1", "1e", "½%1",
+                                 "٣x"))],
 )  # fmt: skip
-def test_numbers_as_people_type_them(text, number):
-    assert number_in(text) == pytest.approx(number)
-
-
-@pytest.mark.parametrize(
-    "text", ["", " ", "%", "a", "1_000", "0x10", "nan", "inf", "1e999", "1.2.3", "--1", "1e", "½%1", "٣x"]
-)
-def test_what_is_no_number(text):
-    assert number_in(text) is None
+def test_numbers_as_people_type_them_and_what_is_none(text, number):
+    assert number_in(text) == (number if number is None else pytest.approx(number))
 
 
 @pytest.mark.parametrize("name", NAMES)
