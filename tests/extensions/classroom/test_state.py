@@ -100,6 +100,13 @@ def test_what_is_too_long_is_passed_over():
     assert len(list(predictions.read(json.dumps(many)))) == predictions.MOST
 
 
+def test_what_is_forgotten_is_forgotten_by_the_browser_too(monkeypatch):
+    state = {predictions.KEPT: {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}}
+    monkeypatch.setattr(predictions.st, "session_state", state)
+    predictions.forget()
+    assert state == {predictions.KEPT: {}, predictions.FORGOTTEN: 1}
+
+
 DRAWN = {"LessonMemoryPayload": lambda key: predictions.mount("lessons", heard=lambda: None)}
 
 
