@@ -4,9 +4,9 @@ import re
 
 from glassformer.glossary.glossary_page import PLACES, is_there
 from glassformer.server.streamlit_private import page_selectors
-from tests.extensions.classroom.test_components import DRAWN as CLASSROOM
-from tests.extensions.rooms.test_components import DRAWN as ROOMS
-from tests.extensions.snapshots.test_components import DRAWN as SNAPSHOTS
+from tests.extensions.classroom.test_state import DRAWN as CLASSROOM
+from tests.extensions.rooms.test_room_session import DRAWN as ROOMS
+from tests.extensions.snapshots.test_film import DRAWN as SNAPSHOTS
 from tests.glassformer.components.test_components import DRAWN, TYPES
 from tests.glassformer.components.test_streamlit_page import used_names
 from tests.pages.conftest import PAGES as SCRIPTS

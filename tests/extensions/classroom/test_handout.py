@@ -114,23 +114,25 @@ def numbers(figures):
     return [float(one) for figure in figures for one in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", figure)]
 
 
-def test_what_is_said_of_a_chart_is_on_paper_with_it_as_text():
+@pytest.fixture(scope="module")
+def of_order():
+    """A function that draws a step about order, with other parameters of its link."""
     trace, step = reverse().run("noon"), lessons()["order"].steps[1]
-    posed = pose(step, Case(checkpoint=reverse(), trace=trace))
-    drawn = figures_of(step, posed.link(), reverse(), trace)
-    said = drawn.closed[1]["said"]
-    spec = {**drawn.closed[1], "said": {**said, "above": say("“{piece}”", piece="<img src=x>")}}
+    link = pose(step, Case(checkpoint=reverse(), trace=trace)).link()
+    return lambda **other: figures_of(step, link | other, reverse(), trace).closed
+
+
+def test_what_is_said_of_a_chart_is_on_paper_with_it_as_text(of_order):
+    _, drawn = of_order()
+    spec = {**drawn, "said": {**drawn["said"], "above": say("“{piece}”", piece="<img src=x>")}}
     half = _Half("en", closed=[], made={})
     paper = half._once(spec)
     assert "<p>“&lt;img src=x&gt;”</p><div" in paper
-    assert all(f"<td>{html.escape(cell)}</td>" in paper for row in said["table"]["rows"] for cell in row)
+    assert all(f"<td>{html.escape(cell)}</td>" in paper for row in drawn["said"]["table"]["rows"] for cell in row)
     assert half._once(spec) == ""
 
 
-def test_what_is_on_paper_is_the_run_that_the_step_changes():
-    trace, step = reverse().run("noon"), lessons()["order"].steps[1]
-    posed = pose(step, Case(checkpoint=reverse(), trace=trace))
-    left, right = figures_of(step, posed.link(), reverse(), trace).closed
-    plain = figures_of(step, posed.link() | {"do": "", "b": ""}, reverse(), trace).closed
-    assert left["data"][0]["x"] == pytest.approx(right["data"][0]["x"], abs=1e-4)  # of a bag of pieces
-    assert left["data"][0]["x"] != pytest.approx(plain[0]["data"][0]["x"], abs=1e-4)
+def test_what_is_on_paper_is_the_run_that_the_step_changes(of_order):
+    left, right, plain = (one["data"][0]["x"] for one in (*of_order(), of_order(do="", b="")[0]))
+    assert left == pytest.approx(right, abs=1e-4)  # of a bag of pieces
+    assert left != pytest.approx(plain, abs=1e-4)

@@ -12,6 +12,7 @@ from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.step_links import around, first, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import link
+from tests.glassformer.components.test_components import sends_what_its_type_names
 
 LESSONS = lessons()
 PLACES = [LessonStepRef(name, n) for name, one in LESSONS.items() for n in range(len(one.steps) + 1)]
@@ -97,3 +98,18 @@ def test_what_is_too_long_is_passed_over():
     assert not list(predictions.read(json.dumps([ROW] * 3000)))
     many = [[f"one-piece.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
     assert len(list(predictions.read(json.dumps(many)))) == predictions.MOST
+
+
+def test_what_is_forgotten_is_forgotten_by_the_browser_too(monkeypatch):
+    state = {predictions.KEPT: {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}}
+    monkeypatch.setattr(predictions.st, "session_state", state)
+    predictions.forget()
+    assert state == {predictions.KEPT: {}, predictions.FORGOTTEN: 1}
+
+
+DRAWN = {"LessonMemoryPayload": lambda key: predictions.mount("lessons", heard=lambda: None)}
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sends_what_its_type_names(monkeypatch, interface, draw)

@@ -26,28 +26,26 @@ LLAMA = {**DECODER, "positions": "rotary", "norm_kind": "rms", "gated": True, "a
          "n_kv_heads": 1, "tie_output": False, "scale_embedding": False}  # fmt: skip
 KINDS = {
     "paper": {},
-    "post": {"norm": "post", "final_norm": False, "activation": "gelu"},
-    "post, normed again": {"norm": "post", "positions": "learned", "output_bias": True},
+    "post": {"norm": "post", "final_norm": False, "activation": "gelu", "n_decoder_heads": 2, "d_decoder_ff": 28},
+    "post, normed again": {"norm": "post", "positions": "learned", "output_bias": True, "n_token_types": 2},
     "no final norm": {"final_norm": False, "tie_output": False, "norm_eps": 0.05, "activation": "silu"},
-    "marian": {"norm": "post", "sinusoid_layout": "halves", "decoder_start_id": 0, "forced_end_id": 3},
+    "marian": {"norm": "post", "sinusoid_layout": "halves", "decoder_start_id": 0, "forced_end_id": 3, "unk_id": None,
+               "prepend_source_bos": True, "source_prefix": (5,), "source_suffix": (6,)},
     "fairseq": {"sinusoid_layout": "fairseq", "shared_vocab": True, "src_vocab_size": 19, "activation": "quick_gelu"},
     "bart": {"positions": "learned", "embedding_norm": True, "scale_embedding": False, "forced_ids": (7, 8)},
     "t5": T5,
-    "typed": {"n_token_types": 2, "norm_bias": False, "positions": "none"},
-    "own decoder": {"n_decoder_heads": 2, "d_decoder_ff": 28},
-    "shared heads": {"n_kv_heads": 1, "d_head": 6, "positions": "rotary", "d_model": 15},
-    "gated": {"gated": True, "score_scale": 0.7, "norm_kind": "rms", "norm_eps": 0.05},
-    "banned": {"banned_sequences": ((5, 6), (7, 8, 9)), "banned_ids": (2, 4), "no_repeat_ngram": 2},
+    "shared heads": {"n_kv_heads": 1, "d_head": 6, "positions": "rotary", "d_model": 15, "gated": True,
+                     "score_scale": 0.7, "norm_kind": "rms", "norm_eps": 0.05},
+    "banned": {"banned_sequences": ((5, 6), (7, 8, 9)), "banned_ids": (2, 4), "no_repeat_ngram": 2,
+               "norm_bias": False, "positions": "none"},
     "ends": {"further_eos_ids": (5, 6), "max_new": 7, "logit_cap": 3.0},
-    "wrapped": {"prepend_source_bos": True, "source_prefix": (5,), "source_suffix": (6,), "unk_id": None},
     "gpt-2": {**DECODER, "positions": "learned", "scale_embedding": False, "activation": "gelu_tanh"},
     "post alone": {**DECODER, "norm": "post", "banned_ids": (5,), "max_length": 9},
-    "llama": LLAMA,
     "qwen": {**LLAMA, "qk_norm": True, "d_head": 6},
     "gemma": {**LLAMA, "norm": "both", "activation": "gelu_tanh", "logit_cap": 30.0},
     "neox": {**DECODER, "positions": "rotary", "parallel_residual": True, "rotary": Rotary(share=0.5, base=500.0)},
     "alibi": {**DECODER, "positions": "alibi", "n_heads": 6, "embedding_norm": True},
-}
+}  # fmt: skip
 REFUSED = {
     "n_decoder_layers": ENCODER,
     "norm_kind": {"norm_kind": "deviation"},
@@ -115,14 +113,13 @@ def test_a_draft_writes_on_from_any_beginning_and_within_the_limit():
     assert one.write(reading, [2], [(9, 7)], go_on)[0][:2] == (9, 7)
     assert one.write(reading, [1, 0], [(9, 3), (5,) * 6], go_on) == [(9, 3), (5,) * 6]  # nothing is left to write
     forced = read_words(checkpoint, max_new=6, forced=(8, 9))
-    assert one.write(forced, range(4), [(), (8,), (8, 9), (8, 9, 5)], go_on)[:3] == [
-        one.ids for one in forced.decode()[:3]
-    ]
+    found = one.write(forced, range(4), [(), (8,), (8, 9), (8, 9, 5)], go_on)
+    assert found[:3] == [one.ids for one in forced.decode()[:3]]
 
 
 def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
     checkpoint = load(FOLDER / "zh-en")
-    readings = [read(checkpoint, [checkpoint.query(text)]) for text in checkpoint.card.examples if text.strip()]
+    readings = [read(checkpoint, [checkpoint.query(text)]) for text in checkpoint.card.examples[:5]]
     one = made(checkpoint)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda reading: one.write(reading, [0], [()], go_on)[0], readings))

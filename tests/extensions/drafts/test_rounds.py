@@ -84,20 +84,14 @@ def test_the_output_itself_as_a_draft_takes_one_pass_and_a_wrong_one_as_many_as_
     """Counted in the model, not in what is reported."""
     query = model.query(TEXTS[0], max_new=9)
     own, passes = run(model, query).tgt_ids, []
-    read = rounds._Reader.read
+    wrong, read = tuple(5 if i != 5 else 6 for i in own), rounds._Reader.read
     monkeypatch.setattr(rounds._Reader, "read", lambda *args: passes.append(1) or read(*args))
-    monkeypatch.setattr(rounds, "_drafter", lambda task, how: lambda ids, last: (own[len(ids) :], 0))
-    found = draft_and_check(model, query, How())
-    assert (found.passes, len(passes)) == (1, 1)
-    assert found.rounds[0].accepted == len(own)
-    wrong = {i: 5 if i != 5 else 6 for i in own}
-    monkeypatch.setattr(
-        rounds, "_drafter", lambda task, how: lambda ids, last: (tuple(wrong[i] for i in own[len(ids) :]), 0)
-    )
-    found = draft_and_check(model, query, How())
-    assert found.ids == own
-    assert found.passes == len(passes) - 1 == len(own)
-    assert not any(one.accepted for one in found.rounds)
+    for draft, accepted, n_passes in ((own, len(own), 1), (own * 2, len(own), 1), (wrong, 0, len(own))):
+        passes.clear()
+        monkeypatch.setattr(rounds, "_drafter", lambda *_, draft=draft: lambda ids, last: (draft[len(ids) :], 0))
+        found = draft_and_check(model, query, How())
+        assert (found.ids, found.passes, len(passes)) == (own, n_passes, n_passes)
+        assert sum(one.accepted for one in found.rounds) == accepted
 
 
 def test_pieces_nearly_equal_are_decided_by_a_step(model, monkeypatch):

@@ -14,24 +14,18 @@ from glassformer.extensions.rooms import registry
 from glassformer.extensions.rooms.room import Room, RoomRefusedError, Round
 from glassformer.extensions.rooms.routes import stream
 from tests.extensions.replicas.redis_server import RedisServer
-from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
+from tests.extensions.replicas.room_stores import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, until
 
 
-def end_and_start(server):
+def end_and_start(server, seconds=0.3):
     server.stop()
-    time.sleep(0.3)
+    time.sleep(seconds)
     server.start()
 
 
 def stay_away(server):
-    server.stop()
-    time.sleep(3)
-    server.start()
-
-
-def empty(server):
-    server.empty()
+    end_and_start(server, 3)
 
 
 def pause(server):
@@ -40,9 +34,25 @@ def pause(server):
     server.pause(False)
 
 
+def voted(rooms, code, token):
+    """Vote until it is counted, as browsers do."""
+    try:
+        rooms.vote(code, token, round_=1, choice=1)
+    except RoomRefusedError as refusal:
+        if refusal.why not in ("away", "voted", "too-often"):
+            raise
+        return refusal.why == "voted"
+    return True
+
+
 @pytest.mark.parametrize(
     ("happens", "kept"),
-    [(end_and_start, True), (empty, False), (pause, False), pytest.param(stay_away, False, marks=pytest.mark.deep)],
+    [
+        (end_and_start, True),
+        (RedisServer.empty, False),
+        (pause, False),
+        pytest.param(stay_away, False, marks=pytest.mark.deep),
+    ],
 )
 def test_whatever_happens_to_the_store_all_is_back(tmp_path, happens, kept):
     with RedisServer(tmp_path, kept=kept) as server, replicas(server.url) as two:
@@ -155,17 +165,6 @@ def test_a_store_that_has_lost_the_latest_gets_it_back(two, redis_server):
         agree(*two, taught.code)
 
 
-def voted(rooms, code, token):
-    """Vote until it is counted, as browsers do."""
-    try:
-        rooms.vote(code, token, round_=1, choice=1)
-    except RoomRefusedError as refusal:
-        if refusal.why not in ("away", "voted", "too-often"):
-            raise
-        return refusal.why == "voted"
-    return True
-
-
 def test_while_the_store_is_away_nothing_waits_and_all_can_be_read(own_server):
     with replicas(own_server.url) as (here, there):
         taught, woken = opened(here, there), threading.Event()
@@ -176,15 +175,10 @@ def test_while_the_store_is_away_nothing_waits_and_all_can_be_read(own_server):
             refused("away", here.vote, taught.code, token, round_=1, choice=0)
             assert woken.is_set()
             began = time.monotonic()
-            for call in (
-                here.open,
-                lambda: here.end(taught),
-                lambda: here.do(taught, Room.show),
-                lambda: here.join(taught.code),
-            ):
-                refused("away", call)
-            refused("away", here.listening("ACDEFG", "", lambda: None, counts=False).__enter__)
-            refused("away", here.listening(taught.code, registry.new_token(), lambda: None, counts=False).__enter__)
+            for call, *of in ((here.open,), (here.end, taught), (here.do, taught, Room.show), (here.join, taught.code)):
+                refused("away", call, *of)
+            for code, who in (("ACDEFG", ""), (taught.code, registry.new_token())):
+                refused("away", here.listening(code, who, lambda: None, counts=False).__enter__)
             assert here.public(taught.code).question == ASKED
             assert here.counted(taught.code).students == 1
             assert here.store.away == f"127.0.0.1:{own_server.port}"

@@ -12,11 +12,11 @@ import zxingcpp
 from glassformer.extensions.rooms import room_view
 from glassformer.state import global_params
 
-ADDRESSES = [
+ADDRESSES = (
     "https://glass.example/?room=K7MPR4",
     "http://192.168.178.23:8501/?room=ACDEFG",
     "https://school.example/a/rather/long/path/of/a/proxy/with-many-parts/glassformer/?room=WXY347",
-]
+)
 
 
 def drawn(picture):
@@ -38,14 +38,7 @@ def drawn(picture):
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_phone_reads_the_address_which_has_a_quiet_zone_and_no_markup(address):
     modules = drawn(room_view.qr(address, where="gf-join"))
-    assert not modules[:4].any()
-    assert not modules[-4:].any()
-    assert not modules[:, :4].any()
-    assert not modules[:, -4:].any()
-    finder = np.ones((7, 7), dtype=bool)
-    finder[1:-1, 1:-1] = False
-    finder[2:-2, 2:-2] = True
-    assert (modules[4:11, 4:11] == finder).all()
+    assert np.array_equal(modules, np.pad(modules[4:-4, 4:-4], 4))
     image = np.where(np.kron(modules, np.ones((6, 6), dtype=bool)), 0, 255).astype(np.uint8)
     assert [found.text for found in zxingcpp.read_barcodes(image)] == [address]
     picture = room_view.qr(f'{address}"><script>', where='x" onload="alert(1)')

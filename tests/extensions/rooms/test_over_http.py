@@ -18,6 +18,7 @@ from glassformer.extensions.replicas.store_shared import Shared
 from glassformer.extensions.rooms.registry import Registry
 from glassformer.extensions.rooms.room import Question, Room, TokenBucket
 from glassformer.extensions.rooms.routes import MOST_BYTES, routes
+from tests.glassformer.waiting import until
 from tools.serve import HOST, free_port
 
 SITE = "https://glass.school.example"  # that a proxy serves the app as
@@ -26,27 +27,19 @@ WAIT = 5.0
 
 
 class Listener:
-    """An open stream of events."""
+    """An open stream of events; `next()` is the kind of the next event, what it says, and its name."""
 
-    def __init__(self, port, path, headers=()):
+    def __init__(self, port, path, headers):
         self.connection = http.client.HTTPConnection(HOST, port, timeout=WAIT)
-        self.connection.request("GET", path, headers={"Accept-Encoding": "gzip", **dict(headers)})
+        self.connection.request("GET", path, headers={"Accept-Encoding": "gzip", **headers})
         self.answer = self.connection.getresponse()
 
-    def line(self):
-        return self.answer.readline().decode().rstrip("\n")
-
     def next(self):
-        """The next event: kind, data, name."""
-        kind = name = ""
-        while True:
-            line = self.line()
-            if line.startswith("event: "):
-                kind = line.removeprefix("event: ")
-            elif line.startswith("id: "):
-                name = line.removeprefix("id: ")
-            elif line.startswith("data: "):
-                return kind, json.loads(line.removeprefix("data: ")), name
+        found = {}
+        while "data" not in found:
+            name, _, said = self.answer.readline().decode().rstrip("\n").partition(": ")
+            found[name] = said
+        return found.get("event", ""), json.loads(found["data"]), found.get("id", "")
 
     def __enter__(self):
         return self
@@ -71,8 +64,7 @@ def port(rooms):
     server = uvicorn.Server(uvicorn.Config(app, host=HOST, port=found, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    until(lambda: server.started)
     yield found
     rooms.store.close()
     server.should_exit = True
@@ -82,7 +74,9 @@ def port(rooms):
 
 @pytest.fixture
 def taught(rooms, port):
+    """A room in which a question is asked."""
     opened = rooms.open()
+    rooms.do(opened, Room.ask, ASKED)
     yield opened
     if rooms.is_teacher(opened.code, opened.secret):
         rooms.end(opened)
@@ -90,12 +84,10 @@ def taught(rooms, port):
 
 @pytest.fixture
 def post(port):
-    def one(path, said, *, origin=f"http://{HOST}", body=None, **headers):
+    def one(path, said, *, origin=f"http://{HOST}:{{port}}", body=None, kind="application/json"):
         connection = http.client.HTTPConnection(HOST, port, timeout=WAIT)
-        sent = {"Content-Type": "application/json", **{name.replace("_", "-"): is_ for name, is_ in headers.items()}}
-        if origin:
-            sent["Origin"] = f"{origin}:{port}" if origin == f"http://{HOST}" else origin
-        connection.request("POST", path, body=json.dumps(said) if body is None else body, headers=sent)
+        headers = {"Content-Type": kind, "Origin": origin.format(port=port)}
+        connection.request("POST", path, body=json.dumps(said) if body is None else body, headers=headers)
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
@@ -107,10 +99,13 @@ def post(port):
 
 @pytest.fixture
 def listen(port):
-    def one(path, **headers):
-        return Listener(port, path, {name.replace("_", "-"): is_ for name, is_ in headers.items()})
+    return lambda path, **headers: Listener(port, path, {name.replace("_", "-"): is_ for name, is_ in headers.items()})
 
-    return one
+
+@pytest.fixture
+def token(post, taught):
+    """Of a student in the room."""
+    return joined(post, taught.code)
 
 
 def joined(post, code):
@@ -119,12 +114,11 @@ def joined(post, code):
     return said["token"]
 
 
-def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, post):
-    token = joined(post, taught.code)
+def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, token):
     with listen(f"/class/{taught.code}/events?token={token}") as stream:
         assert stream.answer.headers["content-type"].startswith("text/event-stream")
         assert stream.answer.headers.get("content-encoding") is None
-        assert stream.line().startswith("retry: ")
+        assert stream.answer.readline().startswith(b"retry: ")
         assert stream.next()[:2] == ("hello", {"boot": rooms.store.boot})
         assert stream.next()[1]["page"] == ""
         rooms.do(taught, Room.move, "masks", {"src": "a b&c", "mask": "causal"})
@@ -142,74 +136,63 @@ def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, p
 
 def test_votes_are_taken_once_and_stay_hidden_until_they_are_shown(rooms, taught, listen, post):
     tokens = [joined(post, taught.code) for _ in range(6)]
-    rooms.do(taught, Room.ask, ASKED)
     path = f"/class/{taught.code}/vote"
     with listen(f"/class/{taught.code}/events") as onlooker, listen(f"/class/{taught.code}/events?counts=1") as wall:
         onlooker.next()
         asked = onlooker.next()[1]
         assert (asked["question"], asked["choices"], asked["taken"], asked["shown"]) == ("masks.1", 3, True, [])
-        round_ = asked["round"]
         for place, token in enumerate(tokens):
-            assert post(path, {"token": token, "round": round_, "choice": place % 2}) == (204, {})
-            again = {"token": token, "round": round_, "choice": 2}
-            assert post(path, again) == (409, {"why": "voted", "boot": rooms.store.boot})
+            vote = {"token": token, "round": asked["round"], "choice": place % 2}
+            assert post(path, vote) == (204, {})
+            assert post(path, vote | {"choice": 2}) == (409, {"why": "voted", "boot": rooms.store.boot})
         heard = [wall.next() for _ in range(2)]
         while heard[-1][1].get("voted") != 6:
             heard.append(wall.next())
-        assert all("counts" not in said for _, said, _ in heard)
-        assert all(said.get("shown", []) == [] for _, said, _ in heard)
+        assert not any("counts" in said or said.get("shown") for _, said, _ in heard)
         rooms.do(taught, Room.show)
         shown = onlooker.next()[1]  # the next that is heard: no vote was
-        assert shown["shown"] == [{"voted": 6, "counts": [3, 3, 0]}]
-        assert not shown["taken"]
+        assert (shown["shown"], shown["taken"]) == ([{"voted": 6, "counts": [3, 3, 0]}], False)
 
 
-def test_what_is_posted_has_to_come_from_a_page_of_ours(taught, rooms, post, port):
-    rooms.do(taught, Room.ask, ASKED)
-    token = joined(post, taught.code)
-    vote = {"token": token, "round": 1, "choice": 0}
-    path = f"/class/{taught.code}/vote"
-    for origin in ("", "null", "https://example.org", f"http://{HOST}", f"http://{HOST}:1", f"{SITE}.evil", SITE[6:]):
-        told = f"http://{HOST}:80" if origin == f"http://{HOST}" else origin
-        status, said = post(path, vote, origin=told)
-        assert (status, said["why"]) == (403, "another-origin")
-        assert "Host header" in said["remedy"]
-        assert post(f"/class/{taught.code}/join", {}, origin=told)[0] == 403
-    assert post(path, vote, Content_Type="text/plain")[0] == 415
+FOREIGN = ("", "null", "https://example.org", f"http://{HOST}:80", f"http://{HOST}:1", f"{SITE}.evil", SITE[6:])
+
+
+def test_what_is_posted_has_to_come_from_a_page_of_ours(taught, rooms, post, token):
+    vote, path = {"token": token, "round": 1, "choice": 0}, f"/class/{taught.code}/vote"
+    for origin in FOREIGN:
+        status, said = post(path, vote, origin=origin)
+        assert (status, said["why"], "Host header" in said["remedy"]) == (403, "another-origin", True)
+        assert post(f"/class/{taught.code}/join", {}, origin=origin)[0] == 403
+    assert post(path, vote, kind="text/plain")[0] == 415
     assert rooms.counted(taught.code).voted == 0
     assert post(path, vote, origin=SITE)[0] == 204  # behind a proxy that passes on another Host
 
 
 TOKEN = "A" * 22
+VOTE = {"token": TOKEN, "round": 1, "choice": 1}
 MALFORMED = [
-    None, [], "x", 1, {}, {"token": TOKEN}, {"token": TOKEN, "round": 1}, {"token": 5, "round": 1, "choice": 1},
-    {"token": "x", "round": 1, "choice": 1}, {"token": TOKEN + "\n", "round": 1, "choice": 1},
-    {"token": TOKEN, "round": True, "choice": 1}, {"token": TOKEN, "round": 1, "choice": 1.0},
-    {"token": TOKEN, "round": 1, "choice": "1"}, {"token": TOKEN, "round": None, "choice": [1]},
+    None, [], "x", 1, {}, {"token": TOKEN}, {"token": TOKEN, "round": 1},
+    *(VOTE | wrong for wrong in (
+        {"token": 5}, {"token": "x"}, {"token": TOKEN + "\n"}, {"round": True}, {"round": None}, {"choice": 1.0},
+        {"choice": "1"}, {"choice": [1]})),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("said", MALFORMED)
-def test_what_is_malformed_is_refused(said, taught, rooms, post):
-    rooms.do(taught, Room.ask, ASKED)
-    assert post(f"/class/{taught.code}/vote", said) == (400, {"why": "malformed"})
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * (MOST_BYTES - 1), b'{"choice": NaN}'])
-def test_what_is_no_json_of_ours_is_refused(body, taught, post):
-    assert post(f"/class/{taught.code}/vote", None, body=body)[0] == 400
-
-
-def test_what_is_long_is_refused_and_what_is_foreign_too(taught, rooms, post):
-    rooms.do(taught, Room.ask, ASKED)
+def test_what_is_malformed_too_long_or_of_nobody_is_refused(taught, post, token):
     path = f"/class/{taught.code}/vote"
+    for said in MALFORMED:
+        assert post(path, said) == (400, {"why": "malformed"}), said
+    for body in (b"", b"{", b"\xff\xfe", b"[" * (MOST_BYTES - 1), b'{"choice": NaN}'):
+        assert post(path, None, body=body)[0] == 400, body
     assert post(path, None, body=b" " * (MOST_BYTES + 1))[0] == 413
-    round_ = rooms.public(taught.code).round
-    assert post(path, {"token": TOKEN, "round": round_, "choice": 0})[0] == 403
-    token = joined(post, taught.code)
-    for choice in (-1, 3, 10**30):
-        assert post(path, {"token": token, "round": round_, "choice": choice})[0] == 400
-    assert post(path, {"token": token, "round": 10**30, "choice": 1})[0] == 409
+    assert post(path, VOTE)[0] == 403
+    for wrong, status in (
+        ({"choice": -1}, 400),
+        ({"choice": 3}, 400),
+        ({"choice": 10**30}, 400),
+        ({"round": 9**30}, 409),
+    ):
+        assert post(path, VOTE | {"token": token} | wrong)[0] == status
 
 
 @pytest.mark.parametrize("code", ["AAAAAA", "x", "%00%00%00", "..%2f..%2fevents", "A" * 5000, "%E8%8B%8F%E8%8B%8F"])
@@ -221,19 +204,17 @@ def test_a_room_that_is_not_there_has_ended(code, rooms, listen, post):
     assert post(f"/class/{code}/join", {})[0] in (400, 404)
 
 
-def test_a_token_of_another_room_is_none(rooms, taught, listen, post):
+def test_a_token_of_another_room_is_none(rooms, taught, listen, token):
     other = rooms.open()
-    token = joined(post, other.code)
-    with listen(f"/class/{taught.code}/events?token={token}") as stream:
+    with listen(f"/class/{other.code}/events?token={token}") as stream:
         assert stream.next()[:2] == ("refused", {"why": "no-token"})
-    with listen(f"/class/{taught.code}/events?token=x") as stream:
+    with listen(f"/class/{other.code}/events?token=x") as stream:
         assert stream.answer.status == 400
     rooms.end(other)
 
 
-def test_nothing_that_is_sent_moves_the_class_or_shows_votes(rooms, taught, post):
-    rooms.do(taught, Room.ask, ASKED)
-    before, token = rooms.public(taught.code), joined(post, taught.code)
+def test_nothing_that_is_sent_moves_the_class_or_shows_votes(rooms, taught, post, token):
+    before = rooms.public(taught.code)
     for what in ("move", "show", "again", "ask", "end", "events"):
         said = {"token": token, "page": "masks", "secret": taught.secret}
         assert post(f"/class/{taught.code}/{what}", said)[0] in (404, 405)

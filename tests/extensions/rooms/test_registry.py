@@ -10,32 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.rooms import registry
-from glassformer.extensions.rooms.registry import (
-    IDLE_SECONDS,
-    LEFT_SECONDS,
-    LIMITS,
-    MOST_OF_CLIENT,
-    OPENED_AT_ONCE,
-    Registry,
-    client,
-)
-from glassformer.extensions.rooms.room import (
-    FORGOTTEN_SECONDS,
-    LEAST_VOTES,
-    MOST_CHOICES,
-    MOST_OF_TOKEN,
-    MOST_STREAMS,
-    MOST_TOKENS,
-    VOTES_AT_ONCE,
-    OpenedRoom,
-    Question,
-    Room,
-    RoomRefusedError,
-    table,
-)
+from glassformer.extensions.rooms import registry, room
+from glassformer.extensions.rooms.registry import Registry, client
+from glassformer.extensions.rooms.room import OpenedRoom, Question, Room, RoomRefusedError
 from glassformer.shared.csv_export import Origin, saved
-from tests.extensions.replicas.sharing import ASKED, refused
+from tests.extensions.replicas.room_stores import ASKED, refused
 from tests.extensions.rooms.test_bounds import tried
 from tests.glassformer.waiting import Clock
 
@@ -59,6 +38,16 @@ def taught(rooms):
     return rooms.open()
 
 
+@pytest.fixture
+def asked(rooms, taught):
+    """A room in which a lesson's question is asked."""
+    rooms.do(taught, Room.ask, ASKED)
+    return taught
+
+
+NEXT = Question("masks.2", "And now?", ("a", "b"))
+
+
 def vote_all(rooms, taught, choices):
     round_ = rooms.public(taught.code).round
     for choice in choices:
@@ -69,21 +58,13 @@ def vote_all(rooms, taught, choices):
 
 
 @often
-def test_a_code_is_read_as_people_type_it():
+def test_a_code_is_read_as_people_type_it_and_what_is_none_is_none():
     code = registry.new_code()
     assert registry.read_code(f" {code[:3].lower()}-{code[3:]} ") == code
-    for alike in ("0OQ", "1IL", "2Z", "5S", "6G", "8B", "UV"):
-        assert len(set(alike) & set(registry.ALPHABET)) < 2
-
-
-@often
-@given(st.text(max_size=40))
-def test_what_is_no_code_is_none(typed):
-    found = registry.read_code(typed)
-    assert found == "" or (len(found) == registry.LENGTH and set(found) <= set(registry.ALPHABET))
-
-
-# ---------------------------------------------------------------- moving
+    assert all(len(set(alike) & set(registry.ALPHABET)) < 2 for alike in ("0OQ", "1IL", "2Z", "5S", "6G", "8B", "UV"))
+    for typed in ("", " - ", code[1:], code * 2, f"{code[1:]}0", f"{code[1:]}é", f"{code[1:]}Ａ", "\ud800", "x" * 40):
+        found = registry.read_code(typed)
+        assert found == "" or (len(found) == registry.LENGTH and set(found) <= set(registry.ALPHABET)), typed
 
 
 def test_the_class_goes_where_its_teacher_goes_and_hears_of_it_once(rooms, taught):
@@ -97,17 +78,13 @@ def test_the_class_goes_where_its_teacher_goes_and_hears_of_it_once(rooms, taugh
 
 
 def test_only_the_secret_makes_a_teacher(rooms, taught):
-    other = rooms.open()
-    for wrong in (
-        OpenedRoom(taught.code, other.secret),
-        *(OpenedRoom(taught.code, one) for one in ("", "ü", "\ud800")),
-    ):
+    for secret in (rooms.open().secret, "", "ü", "\ud800"):
+        wrong = OpenedRoom(taught.code, secret)
         assert not rooms.is_teacher(wrong.code, wrong.secret)
-        for act in (Room.show, Room.again):
-            refused("not-yours", rooms.do, wrong, act)
+        for act in ((Room.show,), (Room.again,), (Room.move, "masks", {}), (Room.ask, ASKED)):
+            refused("not-yours", rooms.do, wrong, *act)
         refused("not-yours", rooms.end, wrong)
-        refused("not-yours", rooms.do, wrong, Room.move, "masks", {})
-        refused("not-yours", rooms.do, wrong, Room.ask, ASKED)
+        refused("not-yours", rooms.record, wrong)
     assert rooms.public(taught.code).version == 0
     assert rooms.is_teacher(taught.code, taught.secret)
 
@@ -127,7 +104,7 @@ def test_votes_are_counted_exactly_in_two_rounds(first, second):
         rooms.do(taught, Room.show)
         latest = rooms.public(taught.code).shown[-1]
         assert latest.voted == len(chosen)
-        enough = len(chosen) >= LEAST_VOTES
+        enough = len(chosen) >= room.LEAST_VOTES
         assert latest.counts == (tuple(chosen.count(choice) for choice in range(3)) if enough else None)
         if chosen is first:
             rooms.do(taught, Room.again)
@@ -158,73 +135,64 @@ def test_many_threads_vote_and_each_vote_counts_once():
 
 
 def test_what_is_no_vote_is_refused(rooms, taught):
-    token = rooms.join(taught.code)
-    vote = rooms.vote
-    refused("no-question", vote, taught.code, token, round_=0, choice=0)
+    code, token, other = taught.code, rooms.join(taught.code), rooms.join(taught.code)
+    refused("no-question", rooms.vote, code, token, round_=0, choice=0)
     rooms.do(taught, Room.ask, ASKED)
-    refused("no-room", vote, "AAAAAA", token, round_=1, choice=0)
-    refused("no-token", vote, taught.code, registry.new_token(), round_=1, choice=0)
-    refused("over", vote, taught.code, token, round_=0, choice=0)
-    refused("no-choice", vote, taught.code, token, round_=1, choice=3)
-    other = rooms.join(taught.code)
-    refused("no-choice", vote, taught.code, other, round_=1, choice=-1)
-    vote(taught.code, other, round_=1, choice=1)
-    refused("voted", vote, taught.code, other, round_=1, choice=2)
+    for why, where, who, round_, choice in (
+        ("no-room", "AAAAAA", token, 1, 0), ("no-token", code, registry.new_token(), 1, 0), ("over", code, token, 0, 0),
+        ("no-choice", code, token, 1, 3), ("no-choice", code, other, 1, -1),
+    ):  # fmt: skip
+        refused(why, rooms.vote, where, who, round_=round_, choice=choice)
+    rooms.vote(code, other, round_=1, choice=1)
+    refused("voted", rooms.vote, code, other, round_=1, choice=2)
     rooms.do(taught, Room.show)
-    late = rooms.join(taught.code)
-    refused("over", vote, taught.code, late, round_=1, choice=1)
+    refused("over", rooms.vote, code, rooms.join(code), round_=1, choice=1)
     refused("no-question", rooms.do, taught, Room.show)
 
 
-def test_a_token_may_not_try_without_end(rooms, taught, clock):
-    rooms.do(taught, Room.ask, ASKED)
-    token = rooms.join(taught.code)
-    for _ in range(VOTES_AT_ONCE):
-        refused("no-choice", rooms.vote, taught.code, token, round_=1, choice=9)
-    refused("too-often", rooms.vote, taught.code, token, round_=1, choice=1)
+def test_a_token_may_not_try_without_end(rooms, asked, clock):
+    token = rooms.join(asked.code)
+    for _ in range(room.VOTES_AT_ONCE):
+        refused("no-choice", rooms.vote, asked.code, token, round_=1, choice=9)
+    refused("too-often", rooms.vote, asked.code, token, round_=1, choice=1)
     clock.now += 10
-    rooms.vote(taught.code, token, round_=1, choice=1)
-    assert rooms.counted(taught.code).voted == 1
+    rooms.vote(asked.code, token, round_=1, choice=1)
+    assert rooms.counted(asked.code).voted == 1
 
 
-def test_another_question_begins_anew_and_the_same_does_not(rooms, taught):
-    rooms.do(taught, Room.ask, ASKED)
-    vote_all(rooms, taught, [0, 0])
-    rooms.do(taught, Room.ask, ASKED)
-    assert rooms.counted(taught.code).voted == 2
-    rooms.do(taught, Room.ask, Question("masks.2", "And now?", ("a", "b")))
-    assert rooms.counted(taught.code).voted == 0
-    rooms.do(taught, Room.ask, None)
-    assert not rooms.public(taught.code).taken
-    for number in (1, MOST_CHOICES + 1):
-        refused("no-choice", rooms.do, taught, Room.ask, Question("x", "x", ("a",) * number))
+def test_another_question_begins_anew_and_the_same_does_not(rooms, asked):
+    vote_all(rooms, asked, [0, 0])
+    for question, voted in ((ASKED, 2), (NEXT, 0)):
+        rooms.do(asked, Room.ask, question)
+        assert rooms.counted(asked.code).voted == voted
+    rooms.do(asked, Room.ask, None)
+    assert not rooms.public(asked.code).taken
+    for number in (1, room.MOST_CHOICES + 1):
+        refused("no-choice", rooms.do, asked, Room.ask, Question("x", "x", ("a",) * number))
 
 
 # ---------------------------------------------------------------- bounds
 
 
 def test_a_full_room_lets_somebody_in_once_somebody_was_gone_for_a_while(rooms, taught, clock):
-    tokens = [rooms.join(taught.code) for _ in range(MOST_TOKENS)]
+    tokens = [rooms.join(taught.code) for _ in range(room.MOST_TOKENS)]
     clock.now += 30
     refused("full", rooms.join, taught.code)
     with rooms.listening(taught.code, tokens[0], lambda: None, counts=False):
-        clock.now += FORGOTTEN_SECONDS
+        clock.now += room.FORGOTTEN_SECONDS
         rooms.join(taught.code)
         assert rooms._rooms[taught.code].knows(tokens[0])
         assert not rooms._rooms[taught.code].knows(tokens[1])
 
 
 @often
-def test_who_voted_is_not_dropped_before_the_round_ends(rooms, taught, clock):
-    rooms.do(taught, Room.ask, ASKED)
-    for _ in range(MOST_TOKENS):
-        clock.now += 1
-        rooms.vote(taught.code, rooms.join(taught.code), round_=1, choice=0)
-    clock.now += FORGOTTEN_SECONDS
-    refused("full", rooms.join, taught.code)
-    rooms.do(taught, Room.show)
-    rooms.do(taught, Room.again)
-    rooms.join(taught.code)
+def test_who_voted_is_not_dropped_before_the_round_ends(rooms, asked, clock):
+    vote_all(rooms, asked, [0] * room.MOST_TOKENS)
+    clock.now += room.FORGOTTEN_SECONDS
+    refused("full", rooms.join, asked.code)
+    rooms.do(asked, Room.show)
+    rooms.do(asked, Room.again)
+    rooms.join(asked.code)
 
 
 # ---------------------------------------------------------------- one client, and others
@@ -254,16 +222,15 @@ def test_one_client_keeps_no_class_out(rooms, taught, clock):
 
 
 @often
-def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
-    tokens = [rooms.join(taught.code, "school") for _ in range(LIMITS["join"][0])]
-    refused("too-often", rooms.join, taught.code, "school")
-    rooms.do(taught, Room.ask, ASKED)
+def test_a_class_of_one_address_joins_and_votes_at_once(rooms, asked):
+    tokens = [rooms.join(asked.code, "school") for _ in range(registry.LIMITS["join"][0])]
+    refused("too-often", rooms.join, asked.code, "school")
     for token in tokens:
-        rooms.vote(taught.code, token, round_=1, choice=0, client="school")
-    other = rooms.join(taught.code, "home")
-    refused("too-often", rooms.vote, taught.code, other, round_=1, choice=0, client="school")
-    rooms.vote(taught.code, other, round_=1, choice=0, client="home")
-    assert rooms.counted(taught.code).voted == LIMITS["join"][0] + 1
+        rooms.vote(asked.code, token, round_=1, choice=0, client="school")
+    other = rooms.join(asked.code, "home")
+    refused("too-often", rooms.vote, asked.code, other, round_=1, choice=0, client="school")
+    rooms.vote(asked.code, other, round_=1, choice=0, client="home")
+    assert rooms.counted(asked.code).voted == registry.LIMITS["join"][0] + 1
 
 
 @often
@@ -280,16 +247,16 @@ def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
 
 @often
 def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
-    for _ in range(OPENED_AT_ONCE):
+    for _ in range(registry.OPENED_AT_ONCE):
         rooms.open("one", "first visit")
     refused("too-often", rooms.open, "one", "first visit")
     rooms.open("one", "a colleague in the same school")
     rooms.open("another", "a teacher")
-    for number in range(MOST_OF_CLIENT):
+    for number in range(registry.MOST_OF_CLIENT):
         tried(rooms.open, "one", f"visit {number}")
     refused("crowded", rooms.open, "one", "once more")
     rooms.open("another", "another teacher")
-    clock.now += LEFT_SECONDS + 1
+    clock.now += registry.LEFT_SECONDS + 1
     rooms.open("one", "once more")  # in place of one that was left
 
 
@@ -314,16 +281,10 @@ def test_a_client_is_its_address_and_of_ipv6_its_network():
 def test_nobody_who_looks_on_keeps_a_student_out(rooms, taught):
     first, second = rooms.join(taught.code), rooms.join(taught.code)
     with ExitStack() as streams:
-
-        def listen(token):
+        for token in ("",) * room.MOST_STREAMS + (first,) * room.MOST_OF_TOKEN + (second,):
             streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
-
-        for _ in range(MOST_STREAMS):
-            listen("")
-        for _ in range(MOST_OF_TOKEN):
-            listen(first)
-        refused("full", listen, first)
-        listen(second)
+        for token in ("", first):
+            refused("full", rooms.listening(taught.code, token, lambda: None, counts=False).__enter__)
         assert rooms.counted(taught.code).students == 2
 
 
@@ -332,9 +293,9 @@ def test_a_room_is_gone_when_nobody_used_it_for_hours_when_its_teacher_ends_it_a
 ):
     woken = []
     with rooms.listening(taught.code, "", lambda: woken.append(1), counts=False):
-        clock.now += IDLE_SECONDS - 1
+        clock.now += registry.IDLE_SECONDS - 1
         rooms.do(taught, Room.move, "masks", {})
-        clock.now += IDLE_SECONDS - 1
+        clock.now += registry.IDLE_SECONDS - 1
         assert rooms.public(taught.code) is not None
         clock.now += 2
         assert rooms.public(taught.code) is None
@@ -355,96 +316,73 @@ def test_a_room_is_gone_when_nobody_used_it_for_hours_when_its_teacher_ends_it_a
 # ---------------------------------------------------------------- how a question ends
 
 
-@pytest.fixture
-def asked(rooms, taught):
-    """A room in which a lesson's question is asked."""
-    rooms.do(taught, Room.ask, ASKED)
-    return rooms, taught
-
-
-def test_the_answer_ends_the_votes_and_says_which_was_right(asked):
-    rooms, taught = asked
-    vote_all(rooms, taught, [1] * LEAST_VOTES)
-    rooms.do(taught, Room.answer, 2)
-    public = rooms.public(taught.code)
+def test_the_answer_ends_the_votes_and_says_which_was_right(rooms, asked):
+    vote_all(rooms, asked, [1] * room.LEAST_VOTES)
+    rooms.do(asked, Room.answer, 2)
+    public = rooms.public(asked.code)
     assert (public.taken, public.answered, public.right) == (False, True, 2)
-    refused("no-question", rooms.do, taught, Room.again)
-    rooms.do(taught, Room.ask, Question("masks.2", "And now?", ("a", "b")))
-    assert rooms.public(taught.code).right is None
+    refused("no-question", rooms.do, asked, Room.again)
+    rooms.do(asked, Room.ask, NEXT)
+    assert rooms.public(asked.code).right is None
 
 
-def test_few_votes_are_counted_by_choice_where_the_teacher_wants_it_and_who_voted_before_was_told_so(asked):
-    rooms, taught = asked
-    vote_all(rooms, taught, [0, 1])
-    rooms.do(taught, lambda room: room.let_few(True))  # not this round
-    rooms.do(taught, Room.show)
-    assert rooms.public(taught.code).shown[-1].counts is None
-    rooms.do(taught, Room.again)
-    for choice in (2, 2, 0):
-        rooms.vote(taught.code, rooms.join(taught.code), round_=2, choice=choice)
-    rooms.do(taught, Room.show)
-    assert rooms.public(taught.code).shown[-1].counts == (1, 0, 2)
-    rooms.do(taught, Room.again)
-    rooms.vote(taught.code, rooms.join(taught.code), round_=3, choice=1)
-    rooms.do(taught, Room.show)
-    assert rooms.public(taught.code).shown[-1].counts is None  # one vote alone is never a bar
+def test_few_votes_are_counted_by_choice_where_the_teacher_wants_it_and_who_voted_before_was_told_so(rooms, asked):
+    vote_all(rooms, asked, [0, 1])
+    rooms.do(asked, lambda room: room.let_few(True))  # not this round
+    rooms.do(asked, Room.show)
+    assert rooms.public(asked.code).shown[-1].counts is None
+    for choices, counts in (([2, 2, 0], (1, 0, 2)), ([1], None)):  # one vote alone is never a bar
+        rooms.do(asked, Room.again)
+        vote_all(rooms, asked, choices)
+        rooms.do(asked, Room.show)
+        assert rooms.public(asked.code).shown[-1].counts == counts
 
 
 def test_a_timer_closes_the_vote_lets_the_class_talk_and_takes_votes_again(rooms, taught, clock):
-    refused("no-question", rooms.do, taught, lambda room: room.start(60, 120))
+    refused("no-question", rooms.do, taught, timed)
     rooms.do(taught, Room.ask, ASKED)
-    rooms.do(taught, lambda room: room.start(60, 120))
+    rooms.do(taught, timed)
     vote_all(rooms, taught, [0, 0, 0, 1, 2])
-    clock.now += 59
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken, rooms.left(public)) == ("vote", True, 1)
-    clock.now += 1
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken, rooms.left(public)) == ("discuss", False, 120)
-    assert public.shown[-1].counts == (3, 1, 1)
-    refused("over", rooms.vote, taught.code, rooms.join(taught.code), round_=1, choice=0)
-    clock.now += 120
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken, public.round, rooms.left(public)) == ("vote", True, 2, 60)
-    clock.now += 60
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken, len(public.shown), rooms.left(public)) == ("", False, 2, 0)
+    for passed, phase, taken, round_, left in (
+        (59, "vote", True, 1, 1), (1, "discuss", False, 1, 120), (120, "vote", True, 2, 60), (60, "", False, 2, 0),
+    ):  # fmt: skip
+        clock.now += passed
+        public = rooms.public(taught.code)
+        assert (public.phase, public.taken, public.round, rooms.left(public)) == (phase, taken, round_, left)
+        if phase == "discuss":
+            refused("over", rooms.vote, taught.code, rooms.join(taught.code), round_=1, choice=0)
+    assert [one.counts for one in public.shown] == [(3, 1, 1), None]
 
 
-def test_a_teacher_need_not_wait_for_the_timer(asked, clock):
-    rooms, taught = asked
-    rooms.do(taught, lambda room: room.start(60, 120))
-    rooms.do(taught, Room.show)
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken) == ("", False)  # shown at once, and nothing is timed
-    rooms.do(taught, lambda room: room.start(60, 120))
-    clock.now += 60
-    rooms.do(taught, Room.again)  # enough talk
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken, public.round, rooms.left(public)) == ("vote", True, 3, 60)
-    rooms.do(taught, lambda room: room.stop())
-    clock.now += 1000
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken) == ("", True)  # the vote goes on
-    rooms.do(taught, lambda room: room.start(60, 120))
-    rooms.do(taught, Room.answer, 1)
-    clock.now += 1000
-    public = rooms.public(taught.code)
-    assert (public.phase, public.taken, public.answered) == ("", False, True)
+def timed(room):
+    room.start(60, 120)
 
 
-def test_the_record_counts_and_names_nobody(asked):
-    rooms, taught = asked
-    vote_all(rooms, taught, [1] * 3 + [2] * 2)
-    rooms.do(taught, Room.show)
-    rooms.do(taught, Room.again)
-    for choice in (1, 2):
-        rooms.vote(taught.code, rooms.join(taught.code), round_=2, choice=choice)
-    rooms.do(taught, Room.answer, 1)
-    rooms.do(taught, Room.ask, Question("aloud.3", '=HYPERLINK("http://evil","A")', ("A", "B"), aloud=True))
-    rooms.vote(taught.code, rooms.join(taught.code), round_=3, choice=0)
-    rooms.do(taught, Room.ask, None)  # votes that were never shown are kept, too
-    columns = table(rooms.record(taught))
+def test_a_teacher_need_not_wait_for_the_timer(rooms, asked, clock):
+    for acts, passed, phase, taken in (
+        ((timed, Room.show), 0, "", False),  # shown at once, and nothing is timed
+        ((timed, None, Room.again), 0, "vote", True),  # enough talk
+        ((Room.stop,), 1000, "", True),  # the vote goes on
+        ((timed, lambda room: room.answer(1)), 1000, "", False),
+    ):
+        for act in acts:
+            rooms.do(asked, act) if act else setattr(clock, "now", clock.now + 60)
+        clock.now += passed
+        public = rooms.public(asked.code)
+        assert (public.phase, public.taken) == (phase, taken)
+    assert (public.round, public.answered) == (3, True)
+
+
+def test_the_record_counts_and_names_nobody(rooms, asked):
+    vote_all(rooms, asked, [1] * 3 + [2] * 2)
+    rooms.do(asked, Room.show)
+    rooms.do(asked, Room.again)
+    vote_all(rooms, asked, [1, 2])
+    rooms.do(asked, Room.answer, 1)
+    rooms.do(asked, Room.ask, Question("aloud.3", '=HYPERLINK("http://evil","A")', ("A", "B"), aloud=True))
+    vote_all(rooms, asked, [0])
+    rooms.do(asked, Room.ask, None)  # votes that were never shown are kept, too
+    columns = room.table(rooms.record(asked))
     named = {str(name): values for name, values in columns.items()}
     assert named["round"] == [1, 1, 1, 2, 2, 2, 3, 3]
     assert named["step of a lesson"] == ["masks.1"] * 6 + [""] * 2
@@ -455,4 +393,3 @@ def test_the_record_counts_and_names_nobody(asked):
     rows = list(csv.reader(io.StringIO(file)))
     assert len(rows) == 9
     assert rows[-1][1].startswith("'=HYPERLINK")
-    refused("not-yours", rooms.record, OpenedRoom(taught.code, "x" * 22))

@@ -7,28 +7,25 @@ from glassformer.extensions.classroom import blocks, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import registry, room_session
 from glassformer.extensions.rooms.registry import LIMITS, ROOMS
+from glassformer.extensions.rooms.room_view import BLOCKS, room_bar, room_counts
 from glassformer.state import session
 from glassformer.state.link import Link
+from tests.glassformer.components.test_components import sends_what_its_type_names
 
 
 @pytest.fixture
 def state(monkeypatch):
     """A session of a teacher, on the Step page."""
     found = {}
+    parameters = type("QueryParameters", (dict,), {"from_dict": lambda own, said: (own.clear(), own.update(said))})
     for streamlit in (st, blocks.st):
         monkeypatch.setattr(streamlit, "session_state", found)
-        monkeypatch.setattr(streamlit, "query_params", QueryParameters())
+        monkeypatch.setattr(streamlit, "query_params", parameters())
     opened = ROOMS.open()
     room_session.teach(opened)
     found[session.URL_PAGE] = "step"
     yield found
     ROOMS.end(opened)
-
-
-class QueryParameters(dict):
-    def from_dict(self, said):
-        self.clear()
-        self.update(said)
 
 
 def told():
@@ -38,8 +35,8 @@ def told():
 
 def test_a_class_is_told_the_step_of_a_lesson_whatever_the_address_says(state):
     state[lesson.PLACE] = LessonStepRef("looking", 2, short=True, own="src=b")
-    link = Link(model="reverse", source="glass")
-    expected = {"model": "reverse", "src": "glass", "lesson": "looking.2", "path": "short", "mine": "src=b"}
+    link, bare = Link(model="reverse", source="glass"), {"model": "reverse", "src": "glass"}
+    expected = bare | {"lesson": "looking.2", "path": "short", "mine": "src=b"}
     session.publish(link)  # the address is written
     assert told() == ("step", expected)
     state[session.URL_OPENED] = True  # the address was just opened, and is left as it is
@@ -48,16 +45,15 @@ def test_a_class_is_told_the_step_of_a_lesson_whatever_the_address_says(state):
     assert told() == ("step", expected | {"lesson": "looking.3"})
     lesson.leave()
     session.publish(link)
-    assert told() == ("step", {"model": "reverse", "src": "glass"})
+    assert told() == ("step", bare)
 
 
 def test_a_class_is_told_what_its_teacher_has_covered(state):
     state[blocks.WORDS] = ("candidates", "entropy")
-    session.publish(Link(source="a"))
-    assert told() == ("step", {"src": "a", "cover": "candidates.entropy"})
-    blocks.show_all()
-    session.publish(Link(source="a"))
-    assert told() == ("step", {"src": "a"})
+    for cover in ({"cover": "candidates.entropy"}, {}):
+        session.publish(Link(source="a"))
+        assert told() == ("step", {"src": "a"} | cover)
+        blocks.show_all()
 
 
 def test_a_class_does_not_follow_to_the_pages_about_rooms(state):
@@ -93,3 +89,15 @@ def test_who_left_a_room_is_not_taken_back_by_an_address_of_before(state):
         assert room_session.current() == ""
     room_session.enter(code)
     assert room_session.current() == code
+
+
+DRAWN = {
+    "PresenterPayload": lambda key: BLOCKS.on_every_page(),
+    "RoomPayload": lambda key: room_bar("K7MPR4", role="viewer", key=key),
+    "RoomCountsPayload": lambda key: room_counts(key=key),
+}
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sends_what_its_type_names(monkeypatch, interface, draw)

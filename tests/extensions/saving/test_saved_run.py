@@ -1,4 +1,4 @@
-"""A run saved as one file holds what the server would draw at each step, says what it lacks, and is small."""
+"""A run saved as a file holds what the server would draw, says what it lacks, is small, and no text is markup."""
 
 import base64
 import gzip
@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.attention.map_pictures import drawn_flow
+from glassformer.components import embedding
 from glassformer.components.custom_component import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
 from glassformer.components.plotly_component import figure_json
@@ -23,7 +24,8 @@ from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.link import Link
-from tests.glassformer.conftest import look, opened  # noqa: F401 (a fixture)
+from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
+from tests.glassformer.conftest import look
 from tests.glassformer.runs.test_step_frames import changed
 from tests.source_code import ROOT
 from transformer.checkpoint.load import load
@@ -34,15 +36,16 @@ from transformer.runs.interventions import parse
 declare_all()
 
 
-def kept(opened, key="candidates", **fields):  # noqa: F811
+def kept(opened, key="candidates", **fields):
     picture = PICTURES[key]
     run = look(picture, opened("reverse"), "reverse", **fields)
-    return SavedRunRequest(
-        RunRef.of(run),
-        picture.part.page,
-        stepper_run(run.visible, run.checkpoint, "run"),
-        "http://localhost/step?src=a",
-    )
+    stepper = stepper_run(run.visible, run.checkpoint, "run")
+    return SavedRunRequest(RunRef.of(run), picture.part.page, stepper, "http://localhost/step?src=a")
+
+
+def english(request, **how):
+    """What the file tells in English."""
+    return told(saved_run.saved_run(request, **how))[0]
 
 
 def unpacked(file, part):
@@ -68,22 +71,21 @@ def shown(said):
 
 
 @pytest.mark.parametrize("key", ["candidates", "head_map"])
-def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # noqa: F811
+def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):
     one = kept(opened, key)
-    run = one.again.run()
-    english = told(saved_run.saved_run(one))[0]
+    run, said = one.again.run(), english(one)
     for picture in one.page.chosen(run.view).pictures.values():
         if picture.of(run) is None:
             continue
-        chart = shown(english)[picture.key]
-        frames = english["frames"].get(chart["follows"])
+        chart = shown(said)[picture.key]
+        frames = said["frames"].get(chart["follows"])
         for step in range(run.trace.n_steps):
             wanted = figure_json(here(picture.of(at_step(run, step)).spec, "en"))
             moment = changed(frames["first"], frames["changes"][step]) if frames else None
             assert (moment["figure"] if moment else json.loads(chart["figure"])) == json.loads(wanted)
 
 
-def test_it_speaks_every_language_of_the_app_says_what_it_is_of_and_leads_back(opened):  # noqa: F811
+def test_it_speaks_every_language_of_the_app_says_what_it_is_of_and_leads_back(opened):
     one = kept(opened)
     run, found = one.again.run(), told(saved_run.saved_run(one))
     assert [said["tag"][:2] for said in found] == list(languages())
@@ -99,47 +101,46 @@ def test_it_speaks_every_language_of_the_app_says_what_it_is_of_and_leads_back(o
     assert found[0]["pages"][0]["address"] == "http://localhost/step?src=a"
 
 
-def missing(english):
+def missing(said):
     """What the file says that it has not, by page."""
-    return {page["path"]: page["missing"] for page in english["pages"]}
+    return {page["path"]: page["missing"] for page in said["pages"]}
 
 
-def test_what_is_work_for_the_model_at_each_step_is_left_out_by_name(opened):  # noqa: F811
-    english, *_ = told(saved_run.saved_run(kept(opened, "matters_parts")))
-    assert not {"matters_parts", "matters_bars"} & set(shown(english))
+def without(titles):
+    return f"This file leaves out some content that Glassformer shows: {', '.join(titles)}."
+
+
+def test_what_is_work_for_the_model_at_each_step_is_left_out_by_name(opened):
+    said = english(kept(opened, "matters_parts"))
+    assert not {"matters_parts", "matters_bars"} & set(shown(said))
     titles = [picture.title for picture in PAGES["matters"].parts["logit"].pictures.values()]
     parts = [part.title for name, part in PAGES["matters"].parts.items() if name in ("pieces", "paths", "depth")]
-    left_out = f"This file leaves out some content that Glassformer shows: {', '.join([*titles, *parts])}."
-    assert missing(english) == {"matters": left_out}
+    assert missing(said) == {"matters": without([*titles, *parts])}
 
 
-def test_what_is_too_large_is_left_out_by_name(opened, monkeypatch):  # noqa: F811
+def test_what_is_too_large_is_left_out_by_name(opened, monkeypatch):
     one = kept(opened)
-    assert missing(told(saved_run.saved_run(one))[0]) == {"step": ""}
+    assert missing(english(one)) == {"step": ""}
     monkeypatch.setattr(saved_run, "MOST_BYTES", 20_000)
-    english, *_ = told(saved_run.saved_run(one))
+    said = english(one)
     titles = {key: picture.title for key, picture in PAGES["step"].parts[""].pictures.items()}
-    assert 0 < len(shown(english)) < len(titles)
-    names = [title for key, title in titles.items() if key not in shown(english)]
-    left_out = f"This file leaves out some content that Glassformer shows: {', '.join(names)}."
-    assert missing(english) == {"step": left_out}
+    assert 0 < len(shown(said)) < len(titles)
+    assert missing(said) == {"step": without(title for key, title in titles.items() if key not in shown(said))}
 
 
-def test_all_pages_that_step_are_there_if_asked_for(opened, monkeypatch):  # noqa: F811
+def test_all_pages_that_step_are_there_if_asked_for(opened, monkeypatch):
     monkeypatch.setattr(saved_run, "languages", lambda: ("en",))
-    one = kept(opened)
-    alone, english = (told(saved_run.saved_run(one, more=more))[0] for more in (False, True))
+    alone, said = (english(kept(opened), more=more) for more in (False, True))
     moving = {picture.part.page.path for picture in PICTURES.values() if picture.follows == "frames"}
-    assert [page["path"] for page in alone["pages"]] == ["step"]
-    assert english["pages"][0] == alone["pages"][0]
-    assert {page["path"] for page in english["pages"]} == moving - {"compare"}
-    assert {"flow", "lens_table", "walk_map", "search_tree", "overview_cross"} <= set(shown(english))
-    assert all(page["address"] == f"http://localhost/{page['path']}?src=a" for page in english["pages"])
-    names = [one["name"] for page in english["pages"] for one in page["shows"]]
-    assert len(set(names)) == len(names)
+    assert alone["pages"] == said["pages"][:1]
+    assert {page["path"]: page["address"] for page in said["pages"]} == {
+        path: f"http://localhost/{path}?src=a" for path in moving - {"compare"}
+    }
+    assert {"flow", "lens_table", "walk_map", "search_tree", "overview_cross"} <= set(shown(said))
+    assert len(shown(said)) == sum(len(page["shows"]) for page in said["pages"])  # each has a name of its own
 
 
-def test_two_runs_are_compared_in_the_file_only_if_there_are_two(opened):  # noqa: F811
+def test_two_runs_are_compared_in_the_file_only_if_there_are_two(opened):
     run = kept(opened).again.run()
     changed = [replace(run.link, beside="step=2"), replace(run.link, interventions=parse("causal-off"))]
     found = [
@@ -149,40 +150,35 @@ def test_two_runs_are_compared_in_the_file_only_if_there_are_two(opened):  # noq
     assert ["compare" in paths for paths in found] == [False, True, True]
 
 
-def test_it_opens_where_the_reader_has_come_to_rest(opened):  # noqa: F811
-    one = kept(opened)
-    english = told(saved_run.saved_run(replace(one, step=3)))[0]
-    assert english["stepper"]["step"] == 3
-    assert shown(english)["candidates"]["step"] == 3
-    there = told(saved_run.saved_run(kept(opened, step=3)))[0]
-    assert shown(english)["candidates"]["figure"] == shown(there)["candidates"]["figure"]
+def test_it_opens_where_the_reader_has_come_to_rest(opened):
+    here, there = english(replace(kept(opened), step=3)), english(kept(opened, step=3))
+    assert here["stepper"]["step"] == shown(here)["candidates"]["step"] == 3
+    assert shown(here)["candidates"]["figure"] == shown(there)["candidates"]["figure"]
 
 
-def test_the_flow_view_has_the_lines_that_the_page_has_and_no_table_of_rounded_numbers(opened):  # noqa: F811
+def test_the_flow_view_has_the_lines_that_the_page_has_and_no_table_of_rounded_numbers(opened):
     one = kept(opened, "head_map", layer=1, follow=True, heads=(0,))
     flow = drawn_flow(one.again.run(), "saved-flow").flow
-    found = shown(told(saved_run.saved_run(one))[0])
-    page = flow_payload(flow, Choice((0,), following=True), name="", file="", table="", alt="", caption="")
-    for key in page.keys() - {"name", "file", "table", "alt", "caption"}:
-        assert found["flow"][key] == json.loads(json.dumps(page[key])), key
+    found, own = shown(english(one)), dict.fromkeys(("name", "file", "table", "alt", "caption"), "")
+    page = json.loads(json.dumps(flow_payload(flow, Choice((0,), following=True), **own)))
+    assert found["flow"] | page == found["flow"] | {key: page[key] for key in own}
     assert (found["overview_cross"]["table"], found["head_map"]["table"], found["flow"]["table"]) == ("none", "", "")
 
 
-def test_a_file_of_thirty_pieces_with_all_maps_is_small(opened):  # noqa: F811
+def test_a_file_of_thirty_pieces_with_all_maps_is_small(opened):
     assert len(saved_run.saved_run(kept(opened))) < 800_000
     model = load(loading.SHIPPED / "zh-en")
     source = "我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好，我妹妹想在家里看书。"
     link = Link(model=model.name, source=source)
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps >= 30
-    file = saved_run.saved_run(
-        SavedRunRequest(RunRef.of(run), PAGES["attention"], stepper_run(run.visible, model, "run"), "")
-    )
+    stepper = stepper_run(run.visible, model, "run")
+    file = saved_run.saved_run(SavedRunRequest(RunRef.of(run), PAGES["attention"], stepper, ""))
     assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 900_000
 
 
-def test_what_makes_it_later_holds_no_run_and_says_so_if_its_checkpoint_was_let_go(opened):  # noqa: F811
+def test_what_makes_it_later_holds_no_run_and_says_so_if_its_checkpoint_was_let_go(opened):
     one = kept(opened)
     run = one.again.run()
     held = [*vars(one).values(), *vars(one.again).values()]
@@ -200,3 +196,51 @@ def test_the_file_has_the_colours_of_the_app():
     for rules, theme in ((light, config["light"]), (dark, config["dark"])):
         assert all(f"--st-{name}: {theme[key]};" in rules for key, name in names.items())
     assert f"--st-base-radius: {config['baseRadius']};" in light
+
+
+MARKUP = ("<script", "<img", "<svg", "<iframe", "<style", "<base", "<meta", "<form", "<template", "<a href='java")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Files without the scripts, which are the same in all."""
+    monkeypatch.setattr(embedding, "plotly_packed", bytes)
+    monkeypatch.setattr(saved_run, "script", str)
+
+
+def texts_of(value):
+    """Every text in a figure that Plotly is given: neither its tables nor what keeps a zoom are drawn."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        within = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in within:
+            yield from () if key in ("uirevision", "table") else texts_of(one)
+
+
+TOGETHER = [TEXTS[start::8] for start in range(8)]
+
+
+@pytest.mark.parametrize(
+    "texts", [*TOGETHER, *(pytest.param((text,), marks=pytest.mark.deep) for text in TEXTS)], ids=lambda one: len(one)
+)
+def test_a_hostile_text_is_text(opened, small, texts):
+    plain, page = kept(opened), kept(opened).page
+    one, run = hostile(plain.again.run(), page, *texts)
+    file = saved_run.saved_run(one)
+    languages_told, found = told(file), Elements(file.decode())
+    page = read_asset("extensions/saving/components/bundle/page.html")
+    expected = Elements(page.replace("EMBEDDED", embedding.embedded("")))
+    assert (found.found, found.marks) == (expected.found, expected.marks)
+    assert len(found.between) == len(expected.between)
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
+    for said in languages_told:
+        about = [value for _, value in said["about"]]
+        assert sum(map(about.count, whole)) >= 3  # the model, its data and the licence
+        assert {chip["piece"] for chip in said["stepper"]["run"]["source"]} == {*whole}
+        assert whole[0][:1000] in said["title"]
+        assert json.loads(said["query"]["json"])["source"] == run.trace.query.source
+        for chart in shown(said).values():
+            figure = json.loads(chart["figure"])
+            assert not [mark for value in texts_of(figure) for mark in MARKUP if mark in value]
+    assert len(languages_told) == len(languages())

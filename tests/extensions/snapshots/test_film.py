@@ -1,6 +1,7 @@
 """A strip of maps holds every moment on one scale, with what its mask closes, and is small enough to send."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from glassformer import charts
 from glassformer.charts.theme import literal
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.snapshots.charts import GAP, moment_in_film
+from glassformer.extensions.snapshots.snapshot_slider import Move, Stop, moments_view, moved
+from tests.glassformer.components.test_components import ignore, sends_what_its_type_names
 
 NAMES = [(f"Step {n}", f"loss {n}.0") for n in range(8)]
 QUERIES, KEYS = ["<b>", "x", "y"], ["k0", "k1", "k2", "k3"]
@@ -82,11 +85,8 @@ def test_a_click_is_read_as_the_moment_of_its_tile(index, moment):
 
 
 def test_24_maps_of_30_pieces_are_a_few_bytes():
-    names = [(f"Step {n}", "") for n in range(24)]
-    pieces = [f"token {n}" for n in range(48)]
-    spec = charts.film_spec(
-        np.random.default_rng(1).random((24, 48, 48)), names=names, queries=pieces, keys=pieces, title="", allowed=None
-    )
+    names, pieces = [(f"Step {n}", "") for n in range(24)], [f"token {n}" for n in range(48)]
+    spec = draw(np.random.default_rng(1).random((24, 48, 48)), names=names, queries=pieces, keys=pieces)
     assert len(figure_json(spec)) < 250_000
     assert json.loads(figure_json(spec))["layout"]["meta"]["film"]["least"] > 150  # wider tiles for more pieces
 
@@ -96,3 +96,30 @@ def test_sizes_that_do_not_fit_are_refused_and_no_map_is_an_empty_picture(wrong)
     with pytest.raises(ValueError, match="for"):
         draw(maps(), **wrong)
     assert draw(maps(0), names=[])["data"] == []
+
+
+STOPS = [Stop(0, "a", "b"), Stop(None, "c", "d")]
+DRAWN = {"MomentsPayload": partial(moments_view, STOPS, of="m", at=1, revision=2, on_move=ignore)}
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sends_what_its_type_names(monkeypatch, interface, draw)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"of": "m", "step": 5, "passing": False}, Move(5, False)),
+        ({"of": "m", "step": None, "passing": True}, Move(None, True)),
+        ({"of": "other", "step": 5}, None),
+        ({"of": "m", "step": -1}, None),
+        ({"of": "m", "step": "5"}, None),
+        ({"of": "m", "step": True}, None),
+        ("m", None),
+        (None, None),
+    ],
+)
+def test_only_a_stop_of_this_checkpoint_is_a_move(monkeypatch, said, found):
+    monkeypatch.setattr("streamlit.session_state", {"k": {"move": said}})
+    assert moved("k", of="m") == found

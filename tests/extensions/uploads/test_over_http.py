@@ -4,12 +4,10 @@ One server for all of it: what one file did would show in the next ones, and in 
 meanwhile and after. What else files may be is tried without a server.
 """
 
-import io
 import json
 import os
 import re
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
@@ -21,6 +19,7 @@ from benchmarks.raw_client import RawClient
 from tests.browser import foreign_models
 from tests.extensions.uploads.files import made, zipped
 from tests.extensions.weight_files.saving import Touch
+from tests.glassformer.waiting import until
 from tests.uploading import Visitor
 from tools.serve import serve
 
@@ -35,32 +34,27 @@ def with_config(**changes):
     return REVERSE | {CONFIG: json.dumps(json.loads(REVERSE[CONFIG]) | changes).encode()}
 
 
-def torch_saved(value):
-    out = io.BytesIO()
-    torch.save(value, out)
-    return out.getvalue()
-
-
 ROWS = {
-    "code": ({"m.pt": torch_saved({"weight": Touch(MARKER)})}, "m.pt: contains more than tensors"),
+    "code": (
+        made(lambda folder: torch.save({"weight": Touch(MARKER)}, folder / "m.pt")),
+        "m.pt: contains more than tensors",
+    ),
     "wide": (with_config(d_model=10**9), "config.json: d_model: found 1000000000"),
     "native, packed": ({"mine.zip": zipped(REVERSE)}, None),
     "Hugging Face": (made(foreign_models.marian), None),
-    "tutorial": (made(foreign_models.tutorial), None),
 }
 
 
 def decoded(client, seed):
-    """All that the Step page is given for a sentence decoded with a seed."""
+    """What the Step page is given for a sentence decoded with a seed, without counts and names of its session."""
+
+    def of_the_run(record):
+        return {name: value for name, value in record.items() if name not in ("step_revision", "follows")}
+
     query = urlencode({"model": "reverse", "src": "glass", "how": "sampling", "seed": seed})
     result = client.rerun(page="step", query=query)
     assert not result.errors
-    return {key: json.loads(data, object_hook=_of_the_run) for key, data in result.drawn.items()}
-
-
-def _of_the_run(record):
-    """What a component is given, without the count of a session's changes and a server's own names for frames."""
-    return {name: value for name, value in record.items() if name not in ("step_revision", "follows")}
+    return {key: json.loads(data, object_hook=of_the_run) for key, data in result.drawn.items()}
 
 
 def memory(pid):
@@ -108,7 +102,7 @@ def memory_before(server, visitor):
 
 
 def forget(visitor, ended):
-    assert ended.name, ended.refused
+    assert ended.name.startswith("upload:"), ended.refused
     visitor.forget(ended.name)
 
 
@@ -124,13 +118,11 @@ def test_a_file_opens_or_is_refused_in_one_sentence(server, visitor, memory_befo
     assert server.process.poll() is None
     assert not MARKER.exists()
     if said is None:
-        assert ended.name.startswith("upload:"), ended.refused
         forget(visitor, ended)
     else:
         assert not ended.name
         assert said in ended.refused
-        assert "Traceback" not in ended.refused
-        assert str(place) not in ended.refused
+        assert not [word for word in ("Traceback", str(place)) if word in ended.refused]
         visitor.empty()
     assert kept(place) == []
     if row == "wide":
@@ -138,19 +130,15 @@ def test_a_file_opens_or_is_refused_in_one_sentence(server, visitor, memory_befo
 
 
 def test_an_upload_is_its_owners_until_the_link_is_shared(server, visitor):
+    """That who has the link sees the model is in `tests/browser/test_handing_in.py`."""
     ended = visitor.hand_in(REVERSE.items())
     with Visitor(server.url) as other:
         assert ended.name not in other.widgets["open_source"].options
         assert not any("uploaded" in option for option in other.widgets["model"].options)
         guessed = other.rerun(page="step", query=urlencode({"model": ended.name[:-1] + "~", "src": "glass"}))
         assert not any("ssalg" in data for data in guessed.drawn.values())
-        shared = other.rerun(page="step", query=urlencode({"model": ended.name, "src": "glass"}))
-        assert any("ssalg" in data or "▁ssalg" in data or '"s"' in data for data in shared.drawn.values())
-    mine = visitor.rerun(page="open", query=urlencode({"model": "zh-en"}))
-    assert mine.elements
-    assert ended.name in visitor.widgets["open_source"].options or any(
-        "uploaded" in option for option in visitor.widgets["model"].options
-    )
+    visitor.rerun(page="open", query=urlencode({"model": "zh-en"}))
+    assert any("uploaded" in option for option in visitor.widgets["model"].options)
     forget(visitor, ended)
 
 
@@ -158,9 +146,6 @@ def test_what_a_browser_would_never_send(server, visitor):
     assert visitor.send("x", b"", {"Content-Length": "-5"})[0] in (0, 400, 411)
     assert visitor.send("x", b"no form", {"Content-Type": "text/plain"})[0] in (400, 500)
     assert visitor.put("large.pt", bytes(70 * 2**20))[0] in (0, 413)
-    status, _, first = visitor.put("m.pt", b"one")
-    assert status == 204
-    assert visitor.put("m.pt", b"two", file_id=first)[0] == 204
     visitor.visit()
 
 
@@ -189,9 +174,6 @@ def test_many_at_once_end_in_results_or_refusals_and_nobody_else_notices(server,
 
 
 def test_in_the_end_nothing_is_left(server, visitor, memory_before, place):
-    deadline = time.monotonic() + 30
-    while memory(server.pid) > memory_before + NEAR and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert memory(server.pid) <= memory_before + NEAR
+    until(lambda: memory(server.pid) <= memory_before + NEAR)
     assert kept(place) == []
     assert "Traceback" not in server.log_text()

@@ -1,15 +1,26 @@
-"""An upload is guessed by nobody, counted, expires, and is gone with its server or the next one's start."""
+"""An upload is guessed by nobody, counted, expires and is gone with its server; one process reads all, and may fail."""
 
 import os
 import signal
 import stat
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from glassformer.extensions.uploads import upload_store as module
-from glassformer.extensions.uploads.upload_store import KEPT_SECONDS, PREFIX, RECEIVED, WAITING_SECONDS, UploadStore
+from glassformer.extensions.uploads.library.upload_folder import Read
+from glassformer.extensions.uploads.library.upload_worker_client import Done
+from glassformer.extensions.uploads.session_uploads import queue
+from glassformer.extensions.uploads.upload_store import (
+    KEPT_SECONDS,
+    PREFIX,
+    RECEIVED,
+    WAITING_SECONDS,
+    UploadReader,
+    UploadStore,
+)
 from tests.glassformer.waiting import Clock, until
 from transformer.errors import CheckpointError
 
@@ -66,32 +77,33 @@ def test_what_nobody_uses_is_removed(store, clock, gone):
     clock.now = WAITING_SECONDS + 1
     store.sweep()
     assert store.is_gone(waits.token)
-    assert not waits.folder.exists()
     clock.now = KEPT_SECONDS - 1
     assert store.find(used.token) is not None
     clock.now = KEPT_SECONDS + 2
     store.sweep()
     assert store.find(used.token) is not None
     assert store.find(unused.token) is None
+    assert not waits.folder.exists()
     assert not unused.folder.exists()
     assert [one.token for one in gone] == [waits.token, unused.token]
 
 
 def test_bytes_and_uploads_are_counted(store, monkeypatch):
     first, second = store.begin(), store.begin()
+
+    def refused(said, call, *of):
+        with pytest.raises(CheckpointError, match=said):
+            call(*of)
+
     store.count(first.token, 700)
-    with pytest.raises(CheckpointError, match=r"no room for 400 more bytes on this server \(300 are left"):
-        store.count(second.token, 400)
+    refused(r"no room for 400 more bytes on this server \(300 are left", store.count, second.token, 400)
     store.forget(first.token)
     store.count(second.token, 400)
-    with pytest.raises(CheckpointError, match="This upload is no longer available"):
-        store.count(first.token, 1)
+    refused("This upload is no longer available", store.count, first.token, 1)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda _: SimpleNamespace(free=50))
-    with pytest.raises(CheckpointError, match="no room"):
-        store.count(second.token, 100)
+    refused("no room", store.count, second.token, 100)
     monkeypatch.setattr(module, "MOST_KEPT", 1)
-    with pytest.raises(CheckpointError, match="already holds 1 uploaded models"):
-        store.begin()
+    refused("already holds 1 uploaded models", store.begin)
 
 
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path):
@@ -123,7 +135,7 @@ def beside(tmp_path):
 
 
 def test_another_replica_opens_and_removes_what_one_was_given(beside):
-    one, other, _ = beside
+    one, other, gone = beside
     waiting, upload = one.begin(), kept(one)
     assert other.find(waiting.token) is None  # nobody has read it yet
     found = other.find(upload.token)
@@ -131,17 +143,10 @@ def test_another_replica_opens_and_removes_what_one_was_given(beside):
     assert other.room() <= one.room()
     one.close()  # a replica that ends
     assert other.find(upload.token)
-    assert UploadStore(shared=one.root).find(upload.token).n_bytes == 10
-    other.forget(upload.token)
-    assert one.find(upload.token) is None
-
-
-def test_what_one_replica_removed_is_gone_for_all(beside):
-    one, other, gone = beside
-    upload = kept(one)
-    other.find(upload.token)
-    one.forget(upload.token)
-    assert other.find(upload.token) is None
+    third = UploadStore(shared=one.root)
+    assert third.find(upload.token).n_bytes == 10
+    third.forget(upload.token)
+    assert [store.find(upload.token) for store in (one, other)] == [None, None]
     assert [upload.token for upload in gone] == [upload.token]  # so nothing of it stays in memory
     assert not upload.folder.exists()
 
@@ -191,3 +196,47 @@ def test_what_a_replica_left_that_was_killed_while_it_moved_is_removed(beside, m
     os.utime(left, (0, 0))
     other.sweep()
     assert [*other.root.iterdir()] == [upload.folder]
+
+
+class Quick:
+    """In the place of the process."""
+
+    ended = 0
+
+    def read(self, received, folder, *, title, pickles, progress, stop):
+        progress(Done(1, 2, title))
+        if title == "fails":
+            raise OSError(28, "No space left on device")
+        if title == "refused":
+            raise CheckpointError("It is damaged.")
+        return Read(True, ())
+
+    def end(self):
+        self.ended += 1
+
+
+@pytest.fixture
+def reader():
+    found = UploadReader(Quick())
+    yield found
+    found.end()
+
+
+def test_what_fails_says_why_and_the_next_is_read(reader):
+    jobs = [
+        queue().ask(title, reader.work([], Path(title), title=title, pickles=True))
+        for title in ("fails", "refused", "good")
+    ]
+    assert all(job.over.wait(5) for job in jobs)
+    assert [str(job.seen.problem) for job in jobs[:2]] == [
+        "The files could not be read on this server; try again later.",
+        "It is damaged.",
+    ]
+    assert (jobs[2].seen.result, jobs[2].seen.so_far) == (Read(True, ()), Done(1, 2, "good"))
+    assert reader._worker.ended == 1  # only after what was no refusal
+
+
+def test_the_process_ends_when_there_is_nothing_to_read(reader):
+    reader.rest()
+    reader.rest(idle=-1)
+    until(lambda: reader._worker.ended == 1)

@@ -13,11 +13,13 @@ from glassformer.extensions.lessons.library import lessons
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.rooms.room import Room
 from glassformer.state import session
-from tests.extensions.scripts import LESSONS
+from tests.extensions.scripts import COMPARE, LESSONS
 from tests.pages.conftest import CHECKPOINTS, MAIN, PAGES, STEP, check
-from tests.pages.reading import address, keys_of, payload, sentences, type_source, view
+from tests.pages.reading import address, keys_of, payload, sentences, told, type_source, view
+from tests.pages.reading import opened as checkpoint_of
 from tests.pages.test_first_visit import browser_asks as browser_asks
 from tests.pages.test_first_visit import standing
+from transformer.errors import TokenizerError
 
 SENTENCE = "我喜欢喝绿茶。"
 
@@ -26,6 +28,10 @@ def said(test, name):
     """A parameter of the address."""
     value = address(test).get(name)
     return value[0] if isinstance(value, list) else value
+
+
+def asked(test):
+    return [one for one in (*test.radio, *test.text_input) if str(one.key).startswith("lesson_answer")]
 
 
 def covers(test):
@@ -42,14 +48,18 @@ def ways(test):
 
 def answer(test, choice=None, typed=None):
     """Commit to a choice, or to what is typed."""
-    if choice is not None:
-        (radio,) = [one for one in test.radio if one.key.startswith("lesson_answer")]
-        radio.set_value(choice)
-    if typed is not None:
-        (box,) = [one for one in test.text_input if str(one.key).startswith("lesson_answer")]
-        box.set_value(typed)
+    for given in (choice, typed):
+        if given is not None:
+            (field,) = asked(test)
+            field.set_value(given)
     (commit,) = [one for one in test.button if str(one.key).endswith("_commit")]
     return check(commit.click().run())
+
+
+def kept(test, *answers):
+    """Have the session know of answers, each with the name of a step and the digest of a run."""
+    test.session_state[predictions.KEPT] = {one[:2]: predictions.Prediction(*one[2:]) for one in answers}
+    return check(test.run())
 
 
 @pytest.fixture
@@ -67,18 +77,13 @@ def step_page(open_page):
 
 
 def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_page):
-    test = step_page(lesson="one-piece.3", src=SENTENCE)
-    assert {"stepper"} <= keys_of(test)
-    test = answer(test)
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE))
     assert "Choose a prediction first" in sentences(test)
-    assert not {"entropy", "candidates"} & keys_of(test)
-    assert covers(test) == 2
     run = payload(test, session.STEPPER)["run"]
-    assert {chip["probability"] for chip in run["target"]} == {None}
-    assert run["shading"] is None
+    assert ({chip["probability"] for chip in run["target"]}, run["shading"]) == ({None}, None)
+    assert (covers(test), {"entropy", "candidates"} & keys_of(test)) == (2, set())
     test = answer(test, "equal")
-    assert {"entropy", "candidates"} <= keys_of(test)
-    assert not covers(test)
+    assert (covers(test), {"entropy", "candidates"} - keys_of(test)) == (0, set())
     assert all(chip["probability"] > 0 for chip in payload(test, session.STEPPER)["run"]["target"])
     assert "You predicted “all about equal”; the answer is “" in sentences(test)
 
@@ -112,20 +117,16 @@ def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_ru
     assert view(test).step == n_steps - 1
 
 
-def card_says(test, text):
-    return any(text in table.value.to_string() for table in test.table)
-
-
 def test_what_a_card_says_of_the_training_waits_for_the_answer(open_page):
+    def is_said():
+        return ["10 epochs" in " ".join(table.value.to_string() for table in test.table),
+                any("Translates short" in one.value for one in test.sidebar.caption)]  # fmt: skip
+
     test = open_page(CHECKPOINTS, lesson="training.1", model="zh-en", src=SENTENCE)
-    assert not card_says(test, "10 epochs")
-    assert not [one for one in test.sidebar.caption if "Translates short" in one.value]
-    here = ("training.1", predictions.digest("zh-en", SENTENCE))
-    given = predictions.Prediction("last", True, lessons()["training"].steps[0].fingerprint)
-    test.session_state[predictions.KEPT] = {here: given}
-    check(test.run())
-    assert card_says(test, "10 epochs")
-    assert [one for one in test.sidebar.caption if "Translates short" in one.value]
+    assert is_said() == [False, False]
+    text = lessons()["training"].steps[0].fingerprint
+    kept(test, ("training.1", predictions.digest("zh-en", SENTENCE), "last", True, text))
+    assert is_said() == [True, True]
 
 
 def test_where_there_is_no_answer_a_reason_and_examples_are_there_and_nothing_is_covered(step_page):
@@ -137,7 +138,7 @@ def test_where_there_is_no_answer_a_reason_and_examples_are_there_and_nothing_is
     (example, *_) = [one for one in test.button if str(one.key).startswith("lesson_example")]
     test = check(example.click().run())
     assert "candidates" not in keys_of(test)
-    assert [one for one in test.radio if one.key.startswith("lesson_answer")]
+    assert asked(test)
 
 
 def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
@@ -151,13 +152,6 @@ def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
     check(leave.click().run())
     assert "lesson" not in address(test)
     assert not ways(test)
-
-
-def test_an_unknown_place_is_said_and_is_no_lesson(open_page):
-    test = open_page(STEP, lesson="<b>.1")
-    assert "lesson" in sentences(test)
-    assert {"candidates", "cross_map"} <= keys_of(test)
-    assert test.session_state[lesson.PLACE] is None
 
 
 def test_an_address_says_the_same_to_everybody_and_nobody_is_switched_in_a_lesson(open_page, browser_asks):
@@ -174,21 +168,8 @@ def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
     assert row[0] == "one-piece.3"
     again = step_page(lesson="one-piece.3", src=SENTENCE)
     assert "entropy" not in keys_of(again)
-    again.session_state[predictions.KEPT] = {(row[0], row[1]): predictions.Prediction(row[2], row[3], row[4])}
-    assert "entropy" in keys_of(check(again.run()))
-    again.session_state[predictions.KEPT] = {(row[0], row[1]): predictions.Prediction(row[2], row[3], "00000000")}
-    assert "entropy" not in keys_of(check(again.run()))  # of another text
-
-
-def test_answers_are_forgotten_on_request(open_page):
-    test = open_page(LESSONS)
-    test.session_state[predictions.KEPT] = {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}
-    check(test.run())
-    assert any(label.startswith("Continue at step 2") for label in ways(test))
-    (forget,) = [one for one in test.button if one.key == "lesson_forget"]
-    check(forget.click().run())
-    assert not test.session_state[predictions.KEPT]
-    assert not any(label.startswith("Continue at step") for label in ways(test))
+    assert "entropy" in keys_of(kept(again, tuple(row)))
+    assert "entropy" not in keys_of(kept(again, (*row[:4], "00000000")))  # of another text
 
 
 @pytest.fixture
@@ -235,10 +216,6 @@ def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
 # ---------------------------------------------------------------- the opening
 
 
-def asked(test):
-    return [one for one in (*test.radio, *test.text_input) if str(one.key).startswith("lesson_answer")]
-
-
 def opened(test, name):
     """Whether the panel says what to press and to watch, with nothing asked and nothing covered."""
     says = lessons()[name].opening.says.languages["en"]
@@ -265,25 +242,6 @@ def test_a_lesson_begins_with_its_opening_and_a_link_to_it_is_enough(step_page, 
     assert (page, onward["lesson"]) == (one.steps[0].page, f"{name}.1")
 
 
-def test_an_opening_goes_on_to_the_first_question_and_back(step_page):
-    test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
-    assert [ways(test)["Begin"][1]["lesson"]] == ["cache.0"]  # that of the last lesson of the list
-    test = follow(step_page(lesson="one-piece.0", src=SENTENCE, model="zh-en"), "Go to the first question")
-    assert asked(test)
-    assert covers(test) == 1
-    assert opened(follow(test, "Back"), "one-piece")
-
-
-@pytest.mark.parametrize(
-    ("stack", "name"), [("decoder", "one-piece"), ("encoder", "heads"), ("encoder", "masks"), ("decoder", "stream")]
-)
-def test_a_model_of_one_stack_opens_a_lesson_without_a_note(open_one_stack, step_page, stack, name):
-    page = str(PAGES[lessons()[name].opening.page])
-    test = step_page(page, model=f"{stack} alone", src="ba lo mi", lesson=f"{name}.0")
-    assert opened(test, name)
-    assert not [note.value for note in test.info if "link" in note.value]
-
-
 def test_a_room_that_is_led_to_an_opening_is_shown_it_and_asked_nothing(step_page):
     taught = ROOMS.open()
     try:
@@ -298,6 +256,9 @@ def test_a_room_that_is_led_to_an_opening_is_shown_it_and_asked_nothing(step_pag
 # ---------------------------------------------------------------- the short path
 
 
+TERMS = ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability")
+
+
 def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_then_asks(step_page):
     test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
     page, parameters = ways(test)["Begin the 25-minute path"]
@@ -308,32 +269,74 @@ def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_th
     (folded,) = [one for one in test.expander if one.label == "Terms for this path"]
     assert not folded.proto.expanded
     text = " ".join(one.value for one in folded.markdown).replace("\\", "")
-    assert SENTENCE in text
-    for term in ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability"):
-        assert f"**{term}**" in text
-    assert not asked(test)
-    page, onward = ways(test)["Go to the first question"]
-    assert page == "step"
-    test = step_page(**onward)
-    assert asked(test)
-    assert covers(test) == 1
-    assert ways(test)["Back"][1]["lesson"] == "one-piece.0"
+    assert not [said for said in (SENTENCE, *(f"**{term}**" for term in TERMS)) if said not in text]
+    assert opened(test, "one-piece")
+    test = follow(test, "Go to the first question")
+    assert (len(asked(test)), covers(test)) == (1, 1)
+    assert opened(follow(test, "Back"), "one-piece")
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     path = step_links.places(lessons())
-    given = {
-        (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
-    }
     test = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name, path="short")
-    test.session_state[predictions.KEPT] = given
-    text = " ".join(one.value for one in check(test.run()).markdown)
+    kept(test, *((place.name, "0" * 8, "x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])))
+    text = " ".join(one.value for one in test.markdown)
     assert "What you have learnt" in text
     assert f"You predicted 5 of {len(path)} steps, 3 of them correctly." in text
     there = ways(test)
     assert {"How heads are built", "Tokens", "The training recipe"} <= set(there)
     assert "Where it looks, step 1" in there
     assert "Who may see whom, step 1" not in there
-    assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
+    assert not asked(test)
     elsewhere = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name)
     assert not [one for one in elsewhere.markdown if "What you have learnt" in one.value]
+
+
+SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson", "reverse-leak": "lesson"}
+STEPS = [
+    (name, number, step) for name, one in lessons().items() for number, step in enumerate(one.steps, 1) if step.cover
+]
+FIRST = {(step.page, step.cover): (name, number) for name, number, step in reversed(STEPS)}.values()
+EACH = [pytest.param(*one, id=f"{one[0]}.{one[1]}", marks=[pytest.mark.deep] * (one[:2] not in FIRST)) for one in STEPS]
+OF_A_LIST = {"results", "trained_for"}  # drawn only where there is something to choose, and on another page
+
+
+@pytest.mark.parametrize(("name", "number", "step"), EACH)
+def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step):
+    model = step.on or "zh-en"
+    test = open_page(PAGES[step.page], model=model, src=SENTENCES[model], lesson=f"{name}.{number}")
+    assert "link" not in sentences(test), "the step's link reads back without a note"
+    before = keys_of(test)
+    charts = set(step.cover) - {"*", "part"} - OF_A_LIST
+    assert not before & charts
+    assert covers(test) == len(set(step.cover) - OF_A_LIST)
+    here = (f"{name}.{number}", predictions.digest(model, SENTENCES[model]))
+    if step_links.ARRIVED in test.session_state:  # on pages with a sentence
+        assert test.session_state[step_links.ARRIVED] == here
+    kept(test, (*here, "", False, step.fingerprint))
+    assert not covers(test)
+    after = keys_of(test)
+    assert charts <= after, "a word of `cover` names no chart of the page"
+    assert (after > before) or step.page == "doctor" or not charts | ({"*", "part"} & set(step.cover))
+
+
+def test_a_sentence_that_cannot_be_cut_is_said_to_be_so_where_all_is_covered(open_page, monkeypatch):
+    tokenizer = checkpoint_of("reverse").src_tokenizer
+
+    def refuse(text):
+        raise TokenizerError("tokenizers cannot use it.")
+
+    monkeypatch.setattr(tokenizer, "encode", refuse)
+    test = open_page(STEP, model="reverse", src="abc", cover="*")
+    assert [one.value for one in test.error] == [r"Tokenizers cannot use it\."]
+
+
+def test_what_the_chart_of_both_outputs_would_tell_is_covered_with_it(open_page):
+    whole, test = (
+        open_page(COMPARE, model="reverse", src="abcdef", do="zero-cross.2.1", cover=cover)
+        for cover in ("", "compared_outputs")
+    )
+    assert "log-probability of the whole left output" in told(whole)
+    assert "log-probability of the whole left output" not in told(test)
+    assert "Left output" not in told(test)
+    assert len(test.dataframe) == len(whole.dataframe) - 1

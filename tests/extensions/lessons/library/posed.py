@@ -5,22 +5,21 @@ import math
 import random
 import re
 import string
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson import USUAL, LessonStep, Text
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import USUAL
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
-from glassformer.extensions.lessons.library.posing import Posed, pose
+from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.healthy import healthy
 from transformer.errors import QueryError
 from transformer.i18n import Sentence
 
+approx = pytest.approx
 NAMES = ("zh-en", "en-fr", "reverse")
 TURN = ("zh-en", "reverse", "reverse", "en-fr", "reverse", "reverse")  # the small one more often
 STEPS = [(lesson, n, step) for lesson in lessons().values() for n, step in enumerate(lesson.steps, 1)]
@@ -41,8 +40,6 @@ ENGLISH = ("I", "we", "the old man", "she", "yesterday", "often", "sees", "loves
 WORDS = {"zh-en": (CHINESE, "", "。"), "en-fr": (ENGLISH, " ", ".")}
 ONE_PIECE = {"zh-en": "好", "en-fr": "Yes", "reverse": "a"}
 UNKNOWN = {"zh-en": "他看见 𓀀𓁀。", "en-fr": "She sees ꙮ𓀀.", "reverse": "ab漢c"}
-SPOKEN = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
-RUNS = [("zh-en", "她昨天买了一本新书。"), ("en-fr", "My brother works in a small shop."), ("reverse", "lantern")]
 LONGEST = {"zh-en": "他喜欢看书，" * 31, "en-fr": "she loves a book and " * 25, "reverse": "abcdefghijkl"}
 
 
@@ -62,34 +59,29 @@ def sentences(name: str) -> tuple[str, ...]:
 
 
 def in_turn(name: str, which: int, *, each: int) -> tuple[str, ...]:
-    """The sentences that a step meets: some of them in turn, so that the steps together meet all of them.
-
-    Args:
-        name: The checkpoint.
-        which: The step's place among all.
-        each: How many it meets.
-    """
-    many = sentences(name)
-    return tuple(itertools.islice(itertools.cycle(many), which * each % len(many), which * each % len(many) + each))
+    """So many sentences that a step meets, by its place among all: the steps together meet all of them."""
+    start = which * each % len(sentences(name))
+    return tuple(itertools.islice(itertools.cycle(sentences(name)), start, start + each))
 
 
 @cache
-def case(name: str, sentence: str) -> Case:
+def case(name, sentence):
     """The run of a sentence; its further runs are shared by all tests."""
     return case_of(healthy(name), sentence)
 
 
-def picked(pick: Callable[[Case], dict[str, Any]], case: Case) -> Case:
+def picked(pick, case):
     """The same with what a pick finds in it."""
     return replace(case, picked=pick(case))
 
 
-def case_at(name: str, sentence: str, pick: Callable[[Case], dict[str, Any]]) -> Case:
-    """The run of a sentence, at what a pick finds."""
-    return picked(pick, case(name, sentence))
+def told(answer, right, **values):
+    """The answer is this one, and tells these values."""
+    assert answer.right == right
+    assert {name: answer.values[name] for name in values} == values
 
 
-def check(step: LessonStep, case: Case) -> Posed | None:
+def check(step, case):
     """Pose a step, and look at all that a learner could be shown; None where it says why it cannot be posed."""
     try:
         posed = pose(step, case)
@@ -101,49 +93,38 @@ def check(step: LessonStep, case: Case) -> Posed | None:
     return posed
 
 
-def assert_answers(posed: Posed) -> None:
+def assert_answers(posed):
     """Exactly one choice is right, and they can be told apart; a number is right within what is allowed."""
-    answer, ask = posed.answer, posed.step.ask
+    answer, ask, words = posed.answer, posed.step.ask, [option.word for option in posed.options]
+    assert not posed.is_right("")
     if ask.form == "choice":
-        assert [option.word for option in posed.options if posed.is_right(option.word)] == [answer.right]
-        words = [option.word for option in posed.options]
+        assert [word for word in words if posed.is_right(word)] == [answer.right]
         assert len(set(words)) == len(words) >= 2
         for language in LANGUAGES:
-            labels = [in_language(option.label, language).strip() for option in posed.options]
-            assert all(labels)
-            assert len(set(labels)) == len(labels)
-    elif ask.form == "number":
-        assert isinstance(answer.right, int | float)
-        assert posed.is_right(f"{answer.right:.10f}")
+            labels = {in_language(option.label, language).strip() for option in posed.options} - {""}
+            assert len(labels) == len(words)
+        return
+    assert not words
+    assert posed.is_right(f"{answer.right:.10f}" if ask.form == "number" else str(answer.right))
+    if ask.form == "number":
         assert not posed.is_right(str(answer.right + 2 * ask.within + 1))
-        assert not posed.is_right("")
-        assert not posed.options
         assert set(ask.misled) == (set() if answer.usual is None else {USUAL})
         if answer.usual is not None:
             assert (posed.misled(str(answer.usual)) is None) == posed.is_right(str(answer.usual))
-    else:
-        assert posed.is_right(str(answer.right))
-        assert not posed.is_right("")
-        assert not posed.options
 
 
-def assert_texts(posed: Posed) -> None:
+def assert_texts(posed):
     """Every text that may be shown fills in both languages, and is short."""
     assert posed.answer.variant in posed.step.reveal
     assert all(math.isfinite(value) for value in posed.values.values() if isinstance(value, float))
-    for sentence in (
-        posed.question,
-        posed.reveal,
-        *(text.said(posed.values) for text in posed.step.ask.misled.values()),
-    ):
+    for sentence in (posed.question, posed.reveal, *(one.said(posed.values) for one in posed.step.ask.misled.values())):
         assert_sentence(sentence)
-    for option in posed.options:
-        assert len(in_language(option.label, "en")) <= 120
+    assert all(len(in_language(option.label, "en")) <= 120 for option in posed.options)
     assert all(value for name, value in posed.link().items() if name != "with")  # with no other sentence
     assert set(posed.step.then) <= set(posed.then())
 
 
-def assert_sentence(sentence: Sentence) -> None:
+def assert_sentence(sentence):
     """It says something in every language, and leaves no field open."""
     for language in LANGUAGES:
         text = sentence.in_language(language)
@@ -151,12 +132,12 @@ def assert_sentence(sentence: Sentence) -> None:
         assert "None" not in text.split()
 
 
-def in_language(text: str, language: str) -> str:
+def in_language(text, language):
     """A text in a language; data are the same in all."""
     return text.in_language(language) if isinstance(text, Sentence) else text
 
 
-def n_sentences(text: Text) -> int:
+def n_sentences(text):
     """How many sentences a template has, in the language that has most."""
     ends = {"en": r"[.!?…](?=[\s”’)]|$)", "zh": r"[。！？]|……"}
     return max(len(re.findall(end, text.languages[language])) for language, end in ends.items())

@@ -1,14 +1,13 @@
 """A teacher's own lesson opens, or is named in one sentence, and neither stops the others."""
 
-import textwrap
-
 import pytest
 
-import transformer
-from glassformer.extensions.lessons.library import Case, LessonError, lessons, pose, read_folder
+from glassformer.extensions.lessons.library import LessonError, lessons, pose, read_folder
 from glassformer.extensions.lessons.library import lesson_files as folder
 from glassformer.extensions.lessons.library.lesson_files import lesson_of
+from tests.extensions.lessons.library.posed import case
 
+HEAD = 'name = "{}"\ntitle = "A word of ours"\nteaches = "What the decoder reads first."\nminutes = 3\n'
 STEP = """
 [[step]]
 page = "step"
@@ -23,19 +22,11 @@ nothing = "nothing"
 [step.reveal]
 always = "It reads {start}."
 """
-MINE = (
-    """
-name = "mine"
-title = "A word of ours"
-teaches = "What the decoder reads first."
-minutes = 3
-"""
-    + STEP
-)
+MINE = HEAD.format("mine") + STEP
 
 
 def write(folder, name, text):
-    (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("title", ["A word of ours", "我们的词"])
@@ -44,38 +35,25 @@ def test_a_lesson_in_one_language_opens_and_no_second_one_of_its_name(tmp_path, 
     assert read_folder(tmp_path / "nowhere")[1]
     said = f'{{ zh = "{title}" }}' if title[0] > "z" else f'"{title}"'
     write(tmp_path, "a.toml", MINE.replace('"A word of ours"', said))
-    found, problems = read_folder(tmp_path)
-    assert (list(found), problems) == (["mine"], ())
-    assert found["mine"].title.said({}) == title
-    assert found["mine"].steps[0].reveal["always"].said({"start": "<s>"}).in_language("zh") == "It reads <s>."
+    assert read_folder(tmp_path)[1] == ()
     write(tmp_path, "b.toml", MINE)
     found, [problem] = read_folder(tmp_path)
     assert (list(found), found["mine"].title.said({})) == (["mine"], title)
+    assert found["mine"].steps[0].reveal["always"].said({"start": "<s>"}).in_language("zh") == "It reads <s>."
     assert "b.toml" in problem
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("It reads {start}.", "It reads {stop}."),
-        ('step = "1"', 'step = "{place}"'),
-        ("It reads {start}.", "It reads {start:.2f}."),
-    ],
-)
+@pytest.mark.parametrize("change", [("{start}", "{stop}"), ('"1"', '"{place}"'), ("{start}", "{start:.2f}")])
 def test_a_text_that_asks_for_what_is_not_there_is_said(tmp_path, change):
-    write(tmp_path, "mine.toml", MINE.replace(*change))
+    write(tmp_path, "mine.toml", MINE.replace(*change, 1))
     step = read_folder(tmp_path)[0]["mine"].steps[0]
-    checkpoint = transformer.load("checkpoints/reverse")
     with pytest.raises(LessonError, match="correct the lesson's file"):
-        pose(step, Case(checkpoint=checkpoint, trace=checkpoint.run("glass")))
+        pose(step, case("reverse", "glass"))
 
 
-PLAIN = """
-name = "plain"
-title = "A question of ours"
-teaches = "Who wrote it."
-minutes = 2
-
+PLAIN = (
+    HEAD.format("plain")
+    + """
 [[step]]
 page = "step"
 [step.ask]
@@ -89,36 +67,19 @@ bengio = "They wrote of attention in 2014."
 [step.reveal]
 always = "In 2017."
 """
-
-PATH = (
-    """
-name = "path"
-title = "Our way"
-teaches = "Masks, and what we asked ourselves."
-minutes = 5
-
-[[step]]
-from = "masks.1"
-
-[[step]]
-from = "plain.1"
-"""
-    + STEP
 )
+TAKEN = '[[step]]\nfrom = "{}"\n'
+PATH = HEAD.format("path") + TAKEN.format("masks.1") + TAKEN.format("plain.1") + STEP
 
 
 def test_a_plain_question_needs_no_oracle(tmp_path):
     write(tmp_path, "plain.toml", PLAIN)
     found, problems = read_folder(tmp_path)
     assert not problems
-    reverse = transformer.load("checkpoints/reverse")
-    posed = pose(found["plain"].steps[0], Case(checkpoint=reverse, trace=reverse.run("glass")))
-    assert {option.word: str(option.label) for option in posed.options} == {
-        "vaswani": "Vaswani and others",
-        "bengio": "Bengio and others",
-    }
-    assert posed.is_right("vaswani")
-    assert not posed.is_right("bengio")
+    posed = pose(found["plain"].steps[0], case("reverse", "glass"))
+    labels = {"vaswani": "Vaswani and others", "bengio": "Bengio and others"}
+    assert {option.word: str(option.label) for option in posed.options} == labels
+    assert [posed.is_right(word) for word in labels] == [True, False]
     assert str(posed.misled("bengio")) == "They wrote of attention in 2014."
     assert str(posed.reveal) == "In 2017."
     other = PLAIN.replace('right = "vaswani"', 'right = "bengio"').replace("misled]\nbengio", "misled]\nvaswani")
@@ -142,8 +103,8 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
 def test_a_chain_of_files_is_read_once(tmp_path, monkeypatch):
     """Each takes a step of the next, down to one that has it."""
     for i in range(30):
-        taken = f'name = "l{i}"\ntitle = "a"\nteaches = "b"\nminutes = 1\n[[step]]\nfrom = "l{i + 1}.1"\n'
-        write(tmp_path, f"{i:02}.toml", taken if i < 29 else PLAIN.replace("plain", "l29"))
+        step = TAKEN.format(f"l{i + 1}.1") if i < 29 else PLAIN.removeprefix(HEAD.format("plain"))
+        write(tmp_path, f"{i:02}.toml", HEAD.format(f"l{i}") + step)
     read = []
     monkeypatch.setattr(folder, "lesson_of", lambda *given, **more: read.append(1) or lesson_of(*given, **more))
     found, problems = read_folder(tmp_path)

@@ -18,7 +18,7 @@ from glassformer.extensions.lessons.library.case import (
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import masks_questions
 from glassformer.extensions.lessons.library.survey import SHIPPED, case_of
-from tests.extensions.lessons.library.posed import NAMES, STEPS, TURN, case, case_at, seeded
+from tests.extensions.lessons.library.posed import NAMES, STEPS, TURN, case, picked, seeded
 from transformer.analysis.mask_checks import Movement, PaddingMovement
 from transformer.analysis.one_weight import hardest_step
 from transformer.checkpoint.load import load
@@ -102,7 +102,7 @@ def test_padding_that_moves_nothing_and_that_moves_a_last_digit_are_told_alike(m
         return PaddingMovement(source=one, target=other)
 
     monkeypatch.setattr(masks_questions, "check_padding", found)
-    run = case_at("reverse", "house", masks_questions.pads_that_fit)
+    run = picked(masks_questions.pads_that_fit, case("reverse", "house"))
     answer = masks_questions.sides_moved_without_mask(run)
     assert answer.right == answer.variant == "source"
     assert masks_questions.pads_move(run).variant == "rounding"

@@ -22,7 +22,7 @@ from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
 from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
 from tests.extensions.saving.test_saved_run import told, unpacked, whole
-from tests.glassformer.conftest import look, opened  # noqa: F401 (a fixture)
+from tests.glassformer.conftest import look
 from tests.source_code import ROOT
 from tests.transformer.devices import refused_without_cuda as refused_without_cuda
 from tools.browser import find_browser
@@ -32,18 +32,6 @@ from transformer.errors import GlassformerError, QueryError
 declare_all()
 
 REVERSE = ROOT / "checkpoints" / "reverse"
-
-
-@pytest.fixture(scope="module")
-def reverse():
-    return transformer.load(REVERSE)
-
-
-@pytest.fixture
-def no_images(monkeypatch):
-    """A machine without kaleido."""
-    monkeypatch.setitem(sys.modules, "kaleido", None)
-    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
 
 
 def charts(said):
@@ -64,8 +52,7 @@ def test_a_trace_shows_itself_with_its_steps_and_without_scripts(reverse, no_ima
     assert [chart["name"] for chart in charts(english)] == [f"saved-{key}" for key in step]
     assert ["Output", trace.output_text] in english["about"]
     text = "".join(shown.between)
-    for n, (piece, written) in enumerate(zip(trace.tgt_tokens, trace.texts, strict=True), 1):
-        assert all(part in text for part in (str(n), piece, written))
+    assert not [part for part in (*trace.tgt_tokens, *trace.texts) if part not in text]
     assert "Candidates for the next token" in text
     assert not [tag for tag, _ in shown.found if tag in ("script", "img")]
 
@@ -81,12 +68,11 @@ def test_two_runs_stand_beside_each_other(reverse, no_images):
 
 
 def test_a_picture_is_shown_by_its_name_as_the_app_draws_it(reverse, no_images):
-    for name in ("attention.head_map", "head_map"):
-        shown = reverse.run("stone").show(name, layer=1, head=2, step=3)
-        [chart] = charts(framed(shown._repr_html_())[0])
-        run = shown.runs[0].run
-        assert (run.view.layer, run.view.head, run.view.step) == (1, 2, 3)
-        assert chart["figure"] == figure_json(here(PICTURES["head_map"].of(at_step(run, 3)).spec, "en"))
+    shown = reverse.run("stone").show("head_map", layer=1, head=2, step=3)
+    [chart] = charts(framed(shown._repr_html_())[0])
+    run = shown.runs[0].run
+    assert (run.view.layer, run.view.head, run.view.step) == (1, 2, 3)
+    assert chart["figure"] == figure_json(here(PICTURES["head_map"].of(at_step(run, 3)).spec, "en"))
 
 
 def test_a_part_and_a_page_have_all_their_pictures_and_every_field_of_the_view_can_be_given():
@@ -126,7 +112,7 @@ def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images, tmp_path, ca
     assert chart["name"] == "saved-candidates"
 
 
-def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
+def test_text_is_never_markup(opened, no_images, monkeypatch):
     monkeypatch.setattr(embedding, "plotly_packed", bytes)
     monkeypatch.setattr(saved_run, "script", str)
     picture = PICTURES["candidates"]
@@ -223,15 +209,11 @@ def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, a
 
 def test_a_file_of_every_picture_has_what_the_apps_scripts_would_add(reverse):
     run = reverse.run("stone").show().runs[0].run
-    drawn = 0
-    for picture in PICTURES.values():
-        if picture.part.page.of_two or (plot := picture.of(run)) is None:
-            continue
-        for trace in notebook.figure_of(plot.spec, "en").data:
-            if trace.type == "heatmap":
-                assert trace.z is not None, picture.key
-                drawn += 1
-    assert drawn > 10
+    pictures = [picture for picture in PICTURES.values() if not picture.part.page.of_two]
+    figures = [notebook.figure_of(plot.spec, "en") for picture in pictures if (plot := picture.of(run)) is not None]
+    cells = [trace.z for figure in figures for trace in figure.data if trace.type == "heatmap"]
+    assert len(cells) > 10
+    assert all(one is not None for one in cells)
 
 
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
@@ -249,13 +231,9 @@ def test_picture_has_the_option(refused_without_cuda):
 
 
 def test_maps_show_themselves():
-    maps = transformer.given_maps(
-        encoder=np.full((1, 2, 3, 3), 1 / 3),
-        cross=np.full((1, 2, 2, 3), 1 / 3),
-        source=["a", "<b>", "c"],
-        target=["x", "y"],
-    )
-    [page] = [Elements(maps._repr_html_()).only("iframe")["srcdoc"]]
+    encoder, cross = (np.full((1, 2, n, 3), 1 / 3) for n in (3, 2))
+    maps = transformer.given_maps(encoder=encoder, cross=cross, source=["a", "<b>", "c"], target=["x", "y"])
+    page = Elements(maps._repr_html_()).only("iframe")["srcdoc"]
     assert page.count('class="chart"') == 2
     assert len(page) < 900_000
     assert "<b>" not in page.replace("\\u003cb\\u003e", "").replace("&lt;b&gt;", "")

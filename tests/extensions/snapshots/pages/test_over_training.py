@@ -10,12 +10,16 @@ from glassformer.extensions.snapshots import snapshot_run_jobs, snapshot_runs
 from glassformer.extensions.snapshots.film_pictures import film_of, strip
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
+from glassformer.server import server_options
 from glassformer.state.link import Link
 from glassformer.state.view import View
+from tests.glassformer.runs.test_loading import forget as forget
+from tests.glassformer.runs.test_loading import own as own
 from tests.glassformer.waiting import WAIT
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import figure, numbers, sentences
 from tests.transformer.grown import STEPS, write_grown
+from tests.transformer.stand_in import DEVICE
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import AT
 from transformer.errors import QueryError
@@ -64,13 +68,13 @@ def test_tiles_of_snapshots_that_have_not_been_run_are_empty(of_grown):
     link = Link(model="grown", source="abc", view=View(kind="cross", layer=0, head=0))
     trace = loading.run(checkpoint, link.query(checkpoint.content_hash))
     found = snapshot_runs.growth(seen(checkpoint, link, trace)[0])
-    film_spec = {
-        n: strip.plot(film_of(replace(found, found=(*found.found[:n], *[None] * (len(STEPS) - n))))) for n in (2, 5)
-    }
-    drawn = {n: figure_in(plot.spec, "en").data[0].z for n, plot in film_spec.items()}
-    assert np.isfinite(drawn[5]).sum() == len(STEPS) * 4 * 4
-    assert np.isfinite(drawn[2]).sum() == 2 * 4 * 4
-    assert film_spec[2].spec["layout"]["meta"] == film_spec[5].spec["layout"]["meta"], "nothing moves as more comes"
+    metas = []
+    for n in (2, len(STEPS)):
+        there = replace(found, found=(*found.found[:n], *[None] * (len(STEPS) - n)))
+        spec = strip.plot(film_of(there)).spec
+        assert np.isfinite(figure_in(spec, "en").data[0].z).sum() == n * 4 * 4
+        metas.append(spec["layout"]["meta"])
+    assert metas[0] == metas[1], "nothing moves as more comes"
 
 
 def test_a_job_that_fails_is_not_begun_again_by_itself(page, monkeypatch):
@@ -87,3 +91,11 @@ def test_a_job_that_fails_is_not_begun_again_by_itself(page, monkeypatch):
     assert len(begun) == 1
     check(test.button(key="growth_begin").click().run())
     assert len(begun) == 2
+
+
+def test_a_snapshot_is_on_the_device_of_the_app(own, monkeypatch):
+    monkeypatch.setattr(server_options, "device", lambda: DEVICE)
+    loading.let_go(lambda which: True)
+    there = loading.open_checkpoint(loading.usable()["reverse"])
+    assert there.device == snapshot_runs.opened(there, 1022).device == DEVICE
+    loading.let_go(lambda which: True)

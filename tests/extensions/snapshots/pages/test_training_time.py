@@ -8,9 +8,9 @@ from glassformer.extensions.what_if.compare.second_run import CHECKPOINT
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import SECOND
-from tests.extensions.scripts import COMPARE, DOCTOR, WRONG
+from tests.extensions.scripts import COMPARE
 from tests.glassformer.waiting import until
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, STEP, check
+from tests.pages.conftest import STEP, check
 from tests.pages.reading import address, go_back, payload, sentences, told
 from tests.transformer.grown import STEPS, write_grown, write_snapshot
 from transformer.checkpoint import snapshots
@@ -47,33 +47,21 @@ def the_rest(test):
     return {name: value for name, value in address(test).items() if name not in ("model", "rev")}
 
 
-def test_the_slider_has_a_stop_for_each_snapshot_and_the_checkpoint_itself(grown):
-    sent = payload(grown(), SLIDER)
-    assert [stop["step"] for stop in sent["stops"]] == [*STEPS, None]
-    assert sent["at"] == len(STEPS)
-    assert loading.found("en-fr@219") is None
-
-
-@pytest.mark.parametrize(
-    "page", [STEP, CHECKPOINTS, *(pytest.param(page, marks=pytest.mark.deep) for page in (ATTENTION, DOCTOR, WRONG))]
-)
-def test_an_address_opens_a_snapshot_in_the_place_of_its_checkpoint(grown, page):
-    test = grown(page, model="grown@219")
-    choice = test.selectbox(key=session.MODEL)
-    assert choice.value == "grown@219"
-    assert len(choice.options) == len(set(choice.options)) == len(loading.usable())
-    assert "Grown letters (grown)" in choice.options
-    assert at(test) == 219
+def stops(test):
+    """The steps of the slider."""
+    return [stop["step"] for stop in payload(test, SLIDER)["stops"]]
 
 
 def test_back_and_forth_the_slider_follows_the_address_and_nothing_else_changes(grown):
     test = grown(step=3, layer=2, head=1, do="zero-cross.1.2", forced="5.6")
+    assert (stops(test), at(test)) == ([*STEPS, None], None)
+    assert loading.found("en-fr@219") is None
     before, revisions = the_rest(test), [payload(test, SLIDER)["revision"]]
     for step in (2208, 219, 1200):
         go_back(test, before | {"model": f"grown@{step}"})
         check(test)
         assert at(test) == step
-        assert address(test)["model"] == f"grown@{step}"
+        assert address(test)["model"] == test.selectbox(key=session.MODEL).value == f"grown@{step}"
         assert the_rest(test) == before
         revisions.append(payload(test, SLIDER)["revision"])
     assert len(set(revisions)) == len(revisions)  # the browser's slider is told each time
@@ -99,11 +87,10 @@ def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tm
     test = grown(model="grown@219")
     write_snapshot(own / "grown", 4000, share=1.0)
     check(test.run())
-    assert [stop["step"] for stop in payload(test, SLIDER)["stops"]] == [*STEPS, 4000, None]
-    assert at(test) == 219
+    assert (stops(test), at(test)) == ([*STEPS, 4000, None], 219)
     (own / f"grown{snapshots.FOLDER}" / f"5000{snapshots.FILE}").write_bytes(b"odd")
     check(test.run())
-    assert len(payload(test, SLIDER)["stops"]) == len(STEPS) + 2
+    assert stops(test) == [*STEPS, 4000, None]
     assert "5000.safetensors.xz: is not a snapshot of step 5,000." in said(told(test))
 
 

@@ -1,18 +1,16 @@
 """An upload is read by another process that may fail, hang or lie; only what it wrote anew is opened here."""
 
-import contextlib
 import gc
-import io
 import json
 import os
-import shutil
-import time
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
-import transformers
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 
 from glassformer.extensions.importers.library import opening
 from glassformer.extensions.uploads.library import upload_worker_client
@@ -24,6 +22,8 @@ from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
 from tests.extensions.tokenizers import test_hostile_rules
 from tests.extensions.uploads.files import contents, zipped
+from tests.glassformer.waiting import until
+from tests.healthy import DATA
 from transformer.checkpoint import load as native
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
@@ -47,15 +47,13 @@ def worker():
 def read(worker, tmp_path):
     """A function that hands files in; gives what came of it, and the folder that can be opened."""
 
-    def go(files, *, title="model", **options):
+    def go(files, **options):
         folder = tmp_path / "upload"
         (folder / "received").mkdir(parents=True, exist_ok=True)
-        received = []
-        for number, (name, content) in enumerate(files.items()):
-            received.append(Received(name, folder / "received" / str(number)))
-            received[-1].path.write_bytes(content)
-        result = worker.read(received, folder, title=title, pickles=options.pop("pickles", True), **options)
-        return result, folder / "made" / title
+        received = [Received(name, folder / "received" / str(number)) for number, name in enumerate(files)]
+        for one in received:
+            one.path.write_bytes(files[one.name])
+        return worker.read(received, folder, title="model", pickles=True, **options), folder / "made" / "model"
 
     return go
 
@@ -72,52 +70,79 @@ def test_a_saved_run_is_checked_and_kept_as_it_is(read):
         read({"mine.glass": content[:-9]})
 
 
-def test_a_checkpoint_of_ours(read):
-    result, folder = read(OURS)
-    assert result.native
-    assert native.load(folder).run("glass").output_text == "ssalg"
-    assert {path.name for path in folder.iterdir()} <= {path.name for path in REVERSE.iterdir()}
+LETTERS = b"a\nb\nc\nd\n<pad>\n<s>\n</s>"
+ANSWERS = {"scale_embedding": True, "activation": "relu", "pad_id": 0, "bos_id": 2, "eos_id": 3}
 
 
-def test_a_folder_of_hugging_faces(read, tmp_path):
-    foreign_models.marian(tmp_path)
-    here = load(tmp_path).run("the cat sees a dog")
-    files = contents(tmp_path) | {"README.md": b"# about", "modeling.py": b"import os"}
-    result, folder = read({"opus.zip": zipped({f"opus/{name}": one for name, one in files.items()})})
-    assert not result.native
-    assert sorted(result.left_out) == ["README.md", "modeling.py"]
-    there = load(folder).run("the cat sees a dog")
-    assert there.output_text == here.output_text
-    assert torch.equal(torch.tensor(there.cross), torch.tensor(here.cross))
-
-
-def test_a_pickle_becomes_tensors_and_keeps_what_was_around_them(read, tmp_path):
-    folder = tmp_path / "lesson"
-    folder.mkdir()
+def training(folder):
+    """A pickle with more than the weights around them."""
     foreign_models.tutorial(folder)
     state = torch.load(folder / "lesson.pt")
     torch.save({"epoch": 3, "config": {"n_heads": 4}, "model_state_dict": state}, folder / "lesson.pt")
-    result, there = read(contents(folder))
-    names = {"lesson.pt.safetensors", "lesson.pt.safetensors.outline.json", "letters.model"}
-    assert contents(there).keys() == names
-    assert not result.native
-    expected, found = opening.preview(folder).report, opening.preview(there).report
-    assert found.fields == expected.fields
+
+
+def parts(folder, *, index):
+    """Weights in two files, with the settings of a run, and perhaps a list of what is where."""
+    state = at_random(Annotated()).state_dict()
+    where = {name: f"pytorch_model-0000{1 + i % 2}-of-00002.bin" for i, name in enumerate(state)}
+    for file in set(where.values()):
+        torch.save({name: one for name, one in state.items() if where[name] == file}, folder / file)
+    if index:
+        (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": where}))
+    (folder / "hparams.yaml").write_text("heads: 4\nnorm_first: true\n")
+
+
+def named(folder, *, name):
+    """Weights of any name, and the list of pieces beside them."""
+    torch.save(at_random(Annotated(vocabs=(7, 7))).state_dict(), folder / name)
+    (folder / "letters.txt").write_bytes(LETTERS)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("write", "answers", "source"),
+    [
+        (foreign_models.marian, {}, "the cat sees a dog"),
+        (training, None, ""),
+        (partial(parts, index=True), ANSWERS, ""),
+        (partial(parts, index=False), ANSWERS, ""),
+        (partial(named, name="lesson.tar"), None, ""),
+        (partial(named, name="model.safetensors"), None, ""),
+    ],
+    ids=["Hugging Face", "pickle", "parts, index", "parts", "any name", "wrong name"],
+)
+def test_what_is_written_anew_is_what_came(read, tmp_path, write, answers, source, packed):
+    came = tmp_path / "model"
+    came.mkdir()
+    write(came)
+    files = contents(came) | ({"README.md": b"# about", "modeling.py": b"import os"} if packed else {})
+    inside = {f"run/{name}": one for name, one in files.items()}
+    result, made = read({"all.zip": zipped(inside)} if packed else files)
+    assert (result.native, sorted(result.left_out)) == (False, sorted(files.keys() - contents(came).keys()))
+    expected, found = (opening.preview(folder, inside=folder).report for folder in (came, made))
+    assert (found.fields, found.pieces) == (expected.fields, expected.pieces)
     assert [str(note) for note in found.notes] == [str(note) for note in expected.notes]
-    assert "model_state_dict" in str(found)
+    assert found.source in (expected.source, "pytorch_model.bin")  # no name that nobody gave
+    if answers is not None:
+        here, there = (load(folder, answers=answers) for folder in (came, made))
+        ids = torch.tensor([here.src_tokenizer.encode(source).ids if source else [5, 6, 7, 8]])
+        with torch.inference_mode():
+            assert torch.equal(here.model(ids, ids), there.model(ids, ids))
 
 
-def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
-    content = OURS[WEIGHTS]
-    length = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + length]) | {"__metadata__": {"note": "<script>"}}
-    text = json.dumps(header).encode()
-    files = OURS | {"model.safetensors": len(text).to_bytes(8, "little") + text + content[8 + length :]}
-    _, folder = read(files)
-    assert b"script" not in (folder / "model.safetensors").read_bytes()
-    before, after = load_file(REVERSE / "model.safetensors"), load_file(folder / "model.safetensors")
+def test_a_checkpoint_of_ours_is_written_anew_with_the_same_values(read):
+    before = safetensors.torch.load(OURS[WEIGHTS])
+    result, folder = read(OURS | {WEIGHTS: save(before, metadata={"note": "<script>"})})
+    assert result.native
+    assert b"script" not in (folder / WEIGHTS).read_bytes()
+    after = safetensors.torch.load_file(folder / WEIGHTS)
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
+    assert native.load(folder).run("glass").output_text == "ssalg"
+    assert {path.name for path in folder.iterdir()} <= OURS.keys()
+
+
+ONES = {"a.safetensors": save({"w": torch.ones(2)})}
 
 
 @pytest.mark.parametrize(
@@ -125,13 +150,10 @@ def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
     [
         ({}, "None of the files contains weights (nothing)"),
         ({"README.md": b"x"}, "None of the files contains weights ('README.md')"),
-        (
-            {"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000},
-            "config.json: its brackets are nested",
-        ),
-        ({"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"}, "b.model: is not a SentencePiece model"),
-        ({"a.safetensors": save({"w": torch.ones(2)}), "vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
-        ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor has a name that is usual for a layer"),
+        (ONES | {"config.json": b"{" * 200_000}, "config.json: its brackets are nested"),
+        (ONES | {"b.model": b"<html>"}, "b.model: is not a SentencePiece model"),
+        (ONES | {"vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
+        (ONES, "no tensor has a name that is usual for a layer"),
         ({"a.pt": b"", "A.PT": b""}, "count as the same file name"),
         ({"model.safetensors.index.json": b'{"weight_map": {"a": "b.safetensors"}}'}, "none of those was uploaded"),
         (OURS | {WEIGHTS: OURS[WEIGHTS][:-1000]}, "model.safetensors: is cut off: its tensors need"),
@@ -146,19 +168,19 @@ def test_what_is_refused_says_which_file_and_why(read, files, message):
 
 
 def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
-    files = OURS
-    with pytest.raises(CheckpointError, match="more memory than one upload may"):
-        read(files | {"many.json": json.dumps(list(range(10**6))).encode()}, limits=UploadLimits(memory=2**20))
-    with pytest.raises(CheckpointError, match="takes longer than the 0 seconds"):
-        read(files, limits=UploadLimits(seconds=0))
-    with pytest.raises(CheckpointError, match="bytes in total; at most 1,000 are allowed"):
-        read(files, limits=UploadLimits(unpacked=1000))
-    asked = []
+    many = OURS | {"many.json": json.dumps(list(range(10**6))).encode()}
+    for files, limits, why in (
+        (many, {"memory": 2**20}, "more memory than one upload may"),
+        (OURS, {"seconds": 0}, "takes longer than the 0 seconds"),
+        (OURS, {"unpacked": 1000}, "bytes in total; at most 1,000 are allowed"),
+    ):
+        with pytest.raises(CheckpointError, match=why):
+            read(files, limits=UploadLimits(**limits))
     monkeypatch.setattr(upload_worker_client, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
     with pytest.raises(CheckpointError, match="stopped unexpectedly"):
-        read(files, stop=lambda: bool(asked.append(1)) or True)
+        read(OURS, stop=lambda: True)
     assert worker.pid is not None
-    assert read(files)[0].native  # and the next one is read as ever
+    assert read(OURS)[0].native  # and the next one is read as ever
 
 
 ECHO = """
@@ -203,47 +225,27 @@ NATIVE = b'{"native": true, "left_out": []}'
 )
 def test_what_the_process_says_and_makes_is_not_trusted(read, worker, tmp_path, monkeypatch, record, write):
     """Were it taken over, it could write anything: then nothing of it is opened."""
-    _takes_over(monkeypatch, worker, tmp_path / "upload", write, record)
+
+    def send(_):
+        (tmp_path / "upload" / "made" / "model").mkdir(parents=True)
+        write(tmp_path / "upload" / "made" / "model")
+        (tmp_path / "upload" / "result.json").write_bytes(record)
+
+    monkeypatch.setattr(worker, "_send", send)
+    monkeypatch.setattr(worker, "_line", lambda _: "done")
     with pytest.raises(CheckpointError):
         read({"a.safetensors": b""})
 
 
-def _takes_over(monkeypatch, worker, folder, write, record):
-    def send(_):
-        (folder / "made" / "model").mkdir(parents=True)
-        write(folder / "made" / "model")
-        (folder / "result.json").write_bytes(record)
-
-    monkeypatch.setattr(worker, "_send", send)
-    monkeypatch.setattr(worker, "_line", lambda _: "done")
-
-
 def with_tokenizer(**parts):
-    """A tiny GPT-2 with a tokenizer.json of some parts."""
-    size = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 3, "n_positions": 16}
-    made = transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, bos_token_id=1, eos_token_id=1))
-    state = {name: value.contiguous().clone() for name, value in made.state_dict().items() if "lm_head" not in name}
-    files = {"model.safetensors": save(state), "config.json": made.config.to_json_string(use_diff=False).encode()}
-    return files | {"tokenizer.json": test_hostile_rules.content(**parts)}
+    """A small GPT-2 with a tokenizer.json of some parts."""
+    return contents(DATA / "gpt2") | {"tokenizer.json": test_hostile_rules.content(**parts)}
 
 
 def children():
     """Processes that read a tokenizer.json, of this session: others may run such tests, too."""
-    found = set()
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            pid = int(place.parent.name)
-            if b"tokenizers_worker.py" in place.read_bytes() and os.getsid(pid) == os.getsid(0):
-                found.add(pid)
-    return found
-
-
-def ended(before):
-    """Whether all processes but these end; on a busy machine an end takes a moment."""
-    deadline = time.monotonic() + 20
-    while children() - before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return children() <= before
+    found = subprocess.run(["pgrep", "-f", "tokenizers_worker.py", "-s", "0"], capture_output=True, text=True)
+    return set(found.stdout.split())
 
 
 def test_a_tokenizer_json_is_read_by_a_process_that_ends_with_the_one_that_reads_it(read):
@@ -252,31 +254,13 @@ def test_a_tokenizer_json_is_read_by_a_process_that_ends_with_the_one_that_reads
     assert not result.native
     assert load(folder).src_tokenizer.encode("a").ids == (1,)
     gc.collect()
-    assert ended(before)
+    until(lambda: children() <= before)
     # Rules that make thousands of characters of each that is tried.
     twice = {"type": "Replace", "pattern": {"Regex": "."}, "content": "xx"}
     endless = with_tokenizer(normalizer={"type": "Sequence", "normalizers": [twice] * 13})
-    began = time.monotonic()
     with pytest.raises(CheckpointError, match="takes longer than the 1 seconds"):
         read(endless, limits=UploadLimits(seconds=1))
-    assert time.monotonic() - began < 40
-    assert ended(before)
-
-
-@pytest.mark.parametrize("name", ["lesson", "model.safetensors"])
-def test_weights_of_any_name_and_the_list_beside_them_are_used_together(read, name):
-    state = at_random(Annotated(vocabs=(7, 7))).state_dict()
-    file = io.BytesIO()
-    torch.save(state, file)
-    packed = zipped({"run/lesson.tar": file.getvalue(), "run/letters.txt": b"a\nb\nc\nd\n<pad>\n<s>\n</s>"})
-    for files in ({name: file.getvalue(), "letters.txt": b"a\nb\nc\nd\n<pad>\n<s>\n</s>"}, {"all.zip": packed}):
-        result, folder = read(files)
-        assert result.left_out == ()
-        found = opening.preview(folder, inside=folder).report
-        assert found.pieces == ("letters.txt",)
-        expected = "pytorch_model.bin" if name == "model.safetensors" else name
-        assert found.source == ("lesson.tar" if "all.zip" in files else expected)  # no name that nobody gave
-        shutil.rmtree(folder.parents[1])
+    until(lambda: children() <= before)
 
 
 NESTED = say(
@@ -298,21 +282,3 @@ def test_what_is_no_sentence_of_ours():
     hostile = ("{x:>999999999}", "{x.__class__}", "{0.__class__}", "{}", "{", "x" * 10_000, 3, None, {"en": "deep"})
     for data in (None, {}, "en", {"zh": "没有"}, *({"en": text} for text in hostile), {"en": "a", "zh": "{x}"}):
         assert sentence(data) == "The files cannot be read."
-
-
-@pytest.mark.parametrize("has_index", [True, False])
-def test_weights_in_parts_with_their_settings(read, has_index):
-    theirs = at_random(Annotated()).eval()
-    names, files = [f"pytorch_model-0000{n}-of-00002.bin" for n in (1, 2)], {}
-    for n, file in enumerate(names):
-        state = {name: one for i, (name, one) in enumerate(theirs.state_dict().items()) if i % 2 == n}
-        torch.save(state, content := io.BytesIO())
-        files[file] = content.getvalue()
-    if has_index:
-        said = {name: names[i % 2] for i, name in enumerate(theirs.state_dict())}
-        files["pytorch_model.bin.index.json"] = json.dumps({"weight_map": said}).encode()
-    _, folder = read(files | {"hparams.yaml": b"heads: 4\nnorm_first: true\n"})
-    answers = {"scale_embedding": True, "activation": "relu", "pad_id": 0, "bos_id": 2, "eos_id": 3}
-    ours, ids = load(folder, answers=answers), torch.tensor([[5, 6, 7, 8]])
-    with torch.inference_mode():
-        assert (ours.model(ids, ids) - theirs(ids, ids)).abs().max() < 1e-5

@@ -7,40 +7,27 @@ from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.survey import SHIPPED
-from tests.extensions.lessons.library.posed import SPOKEN, case
+from tests.extensions.lessons.library.posed import case, told
 
 STEPS = lessons()["pieces"].steps
-both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
 
 
-def library(name):
-    """The checkpoint's source vocabulary as the library reads it."""
-    file = next(one for one in ("source.model", "pieces.model") if (SHIPPED / name / one).exists())
-    return sentencepiece.SentencePieceProcessor(model_file=str(SHIPPED / name / file))
-
-
-@both
-def test_pieces_are_counted_as_the_library_cuts(name, sentence):
-    cut = library(name).encode(sentence, out_type=str)
-    answer = pose(STEPS[0], case(name, sentence)).answer
-    assert answer.right == len(cut)
-    assert answer.values["cut"] == " · ".join(cut)
+def test_pieces_are_those_that_the_library_cuts(run):
+    folder, sentence = SHIPPED / run.checkpoint.name, run.trace.query.source
+    [file] = [*folder.glob("source.model"), *folder.glob("pieces.model")][:1]
+    library = sentencepiece.SentencePieceProcessor(model_file=str(file))
+    cut = library.encode(sentence, out_type=str)
+    answer = pose(STEPS[0], run).answer
+    told(answer, len(cut), cut=" · ".join(cut))
     assert answer.usual == len(sentence.split())
-
-
-@both
-def test_a_word_that_is_none_is_cut_into_pieces_that_make_it_up(name, sentence):
-    posed = pose(STEPS[2], case(name, sentence))
-    made = posed.picked["made"]
-    cut = library(name).encode(made, out_type=str)
-    assert posed.answer.right == "smaller"
-    assert len(cut) == posed.answer.values["k"] > 1
-    assert "".join(cut).replace("▁", "") == made
+    posed = pose(STEPS[2], run)  # of a word that is none
+    cut = library.encode(posed.picked["made"], out_type=str)
+    told(posed.answer, "smaller", k=len(cut))
+    assert len(cut) > 1
+    assert "".join(cut).replace("▁", "") == posed.picked["made"]
 
 
 def test_the_mark_of_a_space_is_one():
-    posed = pose(STEPS[1], case("en-fr", "The dog bit the man."))
-    assert posed.answer.right == "space"
-    assert posed.answer.values["twice"] == "The The"
+    told(pose(STEPS[1], case("en-fr", "The dog bit the man.")).answer, "space", twice="The The")
     with pytest.raises(QuestionNotApplicable, match="mark ▁"):
         pose(STEPS[1], case("reverse", "lantern"))
