@@ -136,6 +136,17 @@ class Einsum(Projected):
         return torch.einsum("nhql,nlhd->nqhd", [self.kept, v]).reshape(len(query), -1, D)
 
 
+class HeadsBetween(Projected):
+    """The same with heads between queries and keys."""
+
+    def forward(self, query, key, mask):
+        q, k, v = (x.reshape(len(x), -1, H, WIDTH) for x in (self.q(query), self.k(key), self.v(key)))
+        energy = filled(torch.einsum("nqhd,nkhd->nqhk", [q, k]), mask.transpose(1, 2))
+        weights = torch.softmax(energy / D**0.5, dim=3)
+        self.kept = weights.transpose(1, 2)
+        return torch.einsum("nqhl,nlhd->nqhd", [weights, v]).reshape(len(query), -1, D)
+
+
 class BatchOfHeads(Projected):
     """Heads folded into the batch, as in fairseq; the mask is added."""
 
@@ -273,4 +284,5 @@ ATTENTIONS = (
     Annotated, HeadsInAList, LoopOverHeads, Einsum, BatchOfHeads, OwnSoftmax, KeysFirst, ProductsOneByOne, TalkingHeads,
     Fused, Torch, AveragedByTorch,
 )  # fmt: skip
-OF_ONE_TEXT = (FusedProjection, Interleaved)  # which have no keys of another text
+OF_ONE_TEXT = (FusedProjection, Interleaved, HeadsBetween)
+"""Those that have no keys of another text; the last one is seen only where queries are not as many as heads."""
