@@ -223,6 +223,7 @@ def test_an_edge_that_is_none_is_said_to_be_none(open_page, edge):
 def test_each_kind_of_model_and_run_has_a_graph_or_says_why_not(open_one_stack, open_page):
     assert rows_of(open_one_stack("decoder", MATTERS, matters="paths", step=2), "matters_paths")
     assert rows_of(open_page(MATTERS, **GLASS, matters="paths", do="zero-cross.2.1"), "matters_paths")
+    assert rows_of(open_page(MATTERS, model="palindrome", src="abccba", matters="paths"), "matters_paths")
     test = open_one_stack("encoder", MATTERS, matters="paths")
     assert "fills no gaps, so it has no logits to explain" in told_or_noted(test)
     test = open_page(MATTERS, **GLASS, matters="paths", guess=1)
