@@ -6,31 +6,25 @@ import torch
 from torch import nn
 
 import transformer
-from tests.extensions.capture.codes import ATTENTIONS, OF_ONE_TEXT, Annotated, D, Fused, Kept, Layer, Translator
+from tests.extensions.capture.codes import ATTENTIONS, OF_ONE_TEXT, Annotated, D, Fused, Kept, OneStack, Translator
 from transformer.errors import MapsError
 
 SRC = torch.tensor([[3, 5, 7, 2, 9], [4, 6, 2, 0, 0]])
 TGT = torch.tensor([[1, 8, 4, 11], [1, 3, 0, 0]])
 
 
-class OneStack(nn.Module):
-    """Layers of self-attention under a causal mask."""
-
-    def __init__(self, attention):
-        super().__init__()
-        self.embed, self.layers = nn.Embedding(23, D), nn.ModuleList(Layer(attention, False) for _ in range(2))
-
-    def forward(self, ids):
-        x, mask = self.embed(ids), torch.ones(ids.shape[1], ids.shape[1]).tril()[None, None]
-        for layer in self.layers:
-            x = layer(x, None, mask, None)
-        return x
-
-
-def kept_by(model):
-    """What the code of each attention kept, in the order of the modules."""
+def check_kept(seen, model):
+    """Each attention has what its code kept, in the order of the modules."""
     outer = [one for name, one in model.named_modules() if isinstance(one, Kept) and ".heads." not in name]
-    return [one.kept.detach().numpy() for one in outer]
+    for found, own in zip(seen.attentions, outer, strict=True):
+        assert np.abs(found.weights - own.kept.detach().numpy()).max() < 1e-6
+
+
+def kinds_of(seen):
+    return [one.kind for one in seen.attentions]
+
+
+BOTH = ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
@@ -43,9 +37,8 @@ def test_weights_are_those_of_the_code(attention):
         after = model(SRC, TGT)
     assert torch.equal(before, after)
     assert hooks == [len(one._forward_hooks) + len(one._forward_pre_hooks) for one in model.modules()]
-    assert [one.kind for one in seen.attentions] == ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
-    for found, own in zip(seen.attentions, kept_by(model), strict=True):
-        assert np.abs(found.weights - own).max() < 1e-6
+    assert kinds_of(seen) == BOTH
+    check_kept(seen, model)
     maps = seen.maps(source=["a", "b", "c", "d", "e"], target=["w", "x", "y", "z"])
     assert maps.kinds == ("encoder", "decoder", "cross")
     assert maps.of("cross").queries == ("w", "x", "y", "z")
@@ -58,9 +51,8 @@ def test_a_decoder_alone(attention):
     model = OneStack(attention).eval()
     with transformer.capture(model) as seen, torch.no_grad():
         model(SRC)
-    assert [one.kind for one in seen.attentions] == ["decoder", "decoder"]
-    for found, own in zip(seen.attentions, kept_by(model), strict=True):
-        assert np.abs(found.weights - own).max() < 1e-6
+    assert kinds_of(seen) == ["decoder", "decoder"]
+    check_kept(seen, model)
 
 
 class Experts(nn.Module):
@@ -103,7 +95,7 @@ def test_torchs_own_encoder_also_where_it_is_one_operation(norm_first, padded, t
         first = model.layers[0]
         read = first.norm1(x) if norm_first else x
         own = first.self_attn(read, read, read, key_padding_mask=closed, average_attn_weights=False)[1]
-    assert [one.kind for one in seen.attentions] == ["encoder", "encoder"]
+    assert kinds_of(seen) == ["encoder", "encoder"]
     rows = slice(None) if not padded else slice(3)  # of padding nothing is computed where that is left out
     assert np.abs(seen.attentions[0].weights[:, :, rows] - own.numpy()[:, :, rows]).max() < 1e-6
     if padded:
@@ -115,7 +107,7 @@ def test_torchs_own_transformer():
     mask = nn.Transformer.generate_square_subsequent_mask(4)
     with transformer.capture(model) as seen:
         model(torch.randn(2, 6, D), torch.randn(2, 4, D), tgt_mask=mask)
-    assert [one.kind for one in seen.attentions] == ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
+    assert kinds_of(seen) == BOTH
     assert [one.weights.shape[1:] for one in seen.of("cross")] == [(4, 4, 6)] * 2
     assert seen.of("decoder")[0].closed[0, 0, 0].tolist() == [False, True, True, True]
 
@@ -136,12 +128,9 @@ def test_a_model_of_transformers(how):
     model.set_attn_implementation("eager")
     with torch.no_grad():
         own = model(**ids, output_attentions=True)
-    for kind, theirs in (
-        ("encoder", own.encoder_attentions), ("decoder", own.decoder_attentions), ("cross", own.cross_attentions)
-    ):  # fmt: skip
-        found = seen.of(kind)
-        assert len(found) == 2
-        for one, their in zip(found, theirs, strict=True):
+    for kind in ("encoder", "decoder", "cross"):
+        assert len(seen.of(kind)) == 2
+        for one, their in zip(seen.of(kind), own[f"{kind}_attentions"], strict=True):
             assert np.abs(one.weights[0] - their[0].numpy()).max() < 1e-6
 
 
@@ -176,4 +165,4 @@ def test_one_tensor_may_be_both_texts(attention):
     model = Translator(attention).eval()
     with transformer.capture(model) as seen, torch.no_grad():
         model(SRC, SRC)
-    assert [one.kind for one in seen.attentions] == ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
+    assert kinds_of(seen) == BOTH

@@ -6,31 +6,22 @@ from pathlib import Path
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library import report
-from glassformer.extensions.doctor.library.report import TESTS
 from transformer.__main__ import main
 
 from tests.transformer.spoiling import weights_with  # isort: skip
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Only the first tests are made: all of them are made in the tests of the doctor."""
-    names = ("finite", "constant", "positions", "wiring", "loss")
-    monkeypatch.setattr(report, "TESTS", tuple(test for test in TESTS if test.name in names))
-
-
 REVERSE = str(Path(__file__).parents[3] / "checkpoints" / "reverse")
 
 
-def test_a_healthy_checkpoint_ends_with_0(quick, capsys):
+def test_a_healthy_checkpoint_ends_with_0(few_tests, capsys):
     assert main(["doctor", REVERSE]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("reverse is healthy: 5 tests found nothing wrong.")
     assert printed.err == ""  # progress is for terminals
 
 
-def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
+def test_what_was_not_tested_ends_with_3(few_tests, tmp_path, capsys):
     texts = tmp_path / "texts.txt"
     texts.write_text("planet\nwindow\nharbour\n")
     assert main(["doctor", REVERSE, "--pairs", str(texts)]) == 3
@@ -38,7 +29,7 @@ def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
     assert " ".join(capsys.readouterr().out.split()).startswith(said)
 
 
-def test_json_of_given_pairs(quick, tmp_path, capsys):
+def test_json_of_given_pairs(few_tests, tmp_path, capsys):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{word}\t{word[::-1]}\n" for word in ("planet", "window", "harbour", "silver")))
     assert main(["doctor", REVERSE, "--pairs", str(pairs), "--json"]) == 0
@@ -47,7 +38,7 @@ def test_json_of_given_pairs(quick, tmp_path, capsys):
     assert [one["test"] for one in found["findings"]] == ["wiring", "finite", "constant", "positions", "loss"]
 
 
-def test_what_is_broken_ends_with_1(quick, spoil, capsys):
+def test_what_is_broken_ends_with_1(few_tests, spoil, capsys):
     def damage(state):
         state["decoder.layers.0.ffn.down_proj.weight"][0, 0] = torch.nan
 
@@ -67,7 +58,7 @@ def test_what_is_broken_ends_with_1(quick, spoil, capsys):
         (["--device", "cuda"], "torch finds no CUDA device here"),
     ],
 )
-def test_what_cannot_be_examined_ends_with_2(more, says, quick, capsys, monkeypatch):
+def test_what_cannot_be_examined_ends_with_2(more, says, few_tests, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert main(["doctor", REVERSE, *more]) == 2
     assert says in capsys.readouterr().err

@@ -100,7 +100,7 @@ def test_the_numbers_are_those_of_the_opened_model(own):
         assert (one.test, one.verdict, one.measured.number) == (test.name, same.verdict, pytest.approx(same.number))
 
 
-def test_usual_values_are_taken_on_demand_alone_and_are_answers(own, capsys):
+def test_usual_values_are_taken_on_demand_alone_and_are_answers(own, few_tests, capsys):
     report = preview(own).report
     assert report.usual == {"n_heads": 8, "norm": "post", "activation": "relu", "pad_id": None}
     rest = [part for name, value in REST.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")]

@@ -143,18 +143,19 @@ def test_a_model_that_was_trained_so_knows_the_right_output_with_the_mistake_alo
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
+    ("turn", "changes"),
+    enumerate([
         {"decoding": Sampling(temperature=1.5, seed=3), "max_new": 3},
         {"decoding": Beam(size=2)},
         {"interventions": parse("noffn-all.1")},
-    ],
-    ids=str,
-)
-def test_what_changes_an_output_is_known_without_the_whole_run(changes):
+    ]),
+)  # fmt: skip
+def test_what_changes_an_output_is_known_without_the_whole_run(turn, changes):
+    """Each mistake in one kind of run, in turn."""
     checkpoint, query = opened("reverse")
     query = replace(query, **changes)
-    for (name, ways), may in zip(shown(checkpoint.config).items(), all_changes(checkpoint, query, Job()), strict=True):
+    found = zip(shown(checkpoint.config).items(), all_changes(checkpoint, query, Job()), strict=True)
+    for (name, ways), may in list(found)[turn::3]:
         assert may == (SAME not in look(checkpoint, ways[0], query).said), name
 
 

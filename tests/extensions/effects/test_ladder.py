@@ -34,10 +34,8 @@ def test_parts_are_switched_on_in_this_order_and_those_that_a_model_lacks_are_le
     assert [write([change]) for _, change in parts_of(opened("reverse").config)] == list(OFF)
     bare = tiny_config(norm_kind="none", norm_bias=False, final_norm=False, residual=False, positions="none")
     shallow = tiny_config(n_encoder_layers=1, n_decoder_layers=1, n_heads=1, d_head=12)
-    assert [str(said) for said, _ in parts_of(bare)] == ["Heads", "Scale", "Depth", "Masks"]
-    assert [str(said) for said, _ in parts_of(shallow)] == [
-        "Norms", "Residuals", "Scale", "Positions", "Masks",
-    ]  # fmt: skip
+    expected = {bare: "Heads Scale Depth Masks", shallow: "Norms Residuals Scale Positions Masks"}
+    assert {config: " ".join(str(said) for said, _ in parts_of(config)) for config in expected} == expected
 
 
 @pytest.mark.parametrize("name", SENTENCES)
@@ -58,8 +56,7 @@ def test_each_step_is_a_run_with_the_changes_that_are_left(name):
 
 
 def test_of_an_encoder_alone_it_is_how_far_its_vectors_are_from_the_models():
-    checkpoint = opened("palindrome")
-    trace = run(checkpoint, checkpoint.query("noon"))
+    checkpoint, trace = opened("palindrome"), opened("palindrome").run("noon")
     steps, source = climb(checkpoint, trace, ()), torch.tensor([trace.src_ids])
     whole = checkpoint.model.encode(source)[0]
     for n, (distance, output) in enumerate(steps):

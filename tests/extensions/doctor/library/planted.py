@@ -19,12 +19,13 @@ from tests.healthy import healthy
 from transformer.analysis.losses import Variants
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.attention import MultiHeadAttention
-from transformer.model.config import ModelConfig
+from transformer.model.module import Linear
 from transformer.model.positions import FixedPositions
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
 
 Plant = Callable[[Checkpoint], Checkpoint]
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,17 @@ class BlindToSource(Transformer):
         return torch.zeros_like(super().encode(src_ids, types, tap=tap))
 
 
+def _fill(linear: Linear, rows: slice, value: Linear | float, source: slice = ALL) -> None:
+    """Put a number, or rows of a linear map, into rows of another one, and into its bias if it has one."""
+    for name in ("weight", "bias"):
+        if (own := getattr(linear, name)) is not None:
+            own[rows] = getattr(value, name)[source] if isinstance(value, Linear) else value
+
+
 def no_cross(model: Transformer) -> None:
     """Cross-attention adds nothing, in any layer."""
     for attention in model.attentions("cross"):
-        attention.out_proj.weight.zero_()
-        if attention.out_proj.bias is not None:
-            attention.out_proj.bias.zero_()
+        _fill(attention.out_proj, ALL, 0.0)
 
 
 def swapped_tokenizers(checkpoint: Checkpoint) -> Checkpoint:
@@ -111,10 +117,7 @@ def _first(model: Transformer) -> MultiHeadAttention:
 def values_dead(model: Transformer) -> None:
     """A head whose values are 0."""
     attention = _first(model)
-    rows = slice(attention.d_head, 2 * attention.d_head)
-    attention.v_proj.weight[rows] = 0
-    if attention.v_proj.bias is not None:
-        attention.v_proj.bias[rows] = 0
+    _fill(attention.v_proj, slice(attention.d_head, 2 * attention.d_head), 0.0)
 
 
 def output_dead(model: Transformer) -> None:
@@ -127,30 +130,20 @@ def heads_equal(model: Transformer) -> None:
     """The second head is a copy of the first."""
     attention, d = _first(model), _first(model).d_head
     for projection in (attention.q_proj, attention.k_proj, attention.v_proj):
-        projection.weight[d : 2 * d] = projection.weight[:d]
-        if projection.bias is not None:
-            projection.bias[d : 2 * d] = projection.bias[:d]
+        _fill(projection, slice(d, 2 * d), projection, slice(d))
 
 
-def untied(checkpoint: Checkpoint) -> Checkpoint:
-    """The output has a copy of the embeddings, which went on learning by itself."""
-    config = replace(checkpoint.config, tie_output=False)
-    return _with_tables(checkpoint, config, "output_table", checkpoint.model.output_weight)
+def untied(name: str, **told: Any) -> Plant:
+    """The output or the target has a copy of the embeddings, which went on learning: it has drifted by a twentieth."""
 
+    def plant(checkpoint: Checkpoint) -> Checkpoint:
+        config, table = replace(checkpoint.config, **told), checkpoint.model.src_table
+        noise = torch.randn(table.shape, generator=torch.Generator().manual_seed(0))
+        model = Transformer(config)
+        model.load_state_dict({**checkpoint.model.state_dict(), name: table + 0.05 * table.std() * noise})
+        return replace(checkpoint, model=model.requires_grad_(False).eval(), config=config)
 
-def sides_untied(checkpoint: Checkpoint) -> Checkpoint:
-    """The target has a copy of the source's embeddings, which went on learning by itself."""
-    config = replace(checkpoint.config, shared_vocab=False)
-    return _with_tables(checkpoint, config, "tgt_table", checkpoint.model.target_table)
-
-
-def _with_tables(checkpoint: Checkpoint, config: ModelConfig, name: str, table: Tensor) -> Checkpoint:
-    """A model of this config, with a table that has drifted by a twentieth."""
-    noise = torch.randn(table.shape, generator=torch.Generator().manual_seed(0))
-    model = Transformer(config)
-    state = {**checkpoint.model.state_dict(), name: table + 0.05 * table.std() * noise}
-    model.load_state_dict(state)
-    return replace(checkpoint, model=model.requires_grad_(False).eval(), config=config)
+    return plant
 
 
 def collapsed_table(model: Transformer) -> None:
@@ -243,8 +236,8 @@ FAULTS = (
         "swapped tokenizers", swapped_tokenizers, ("marian", "zh-en"), ("wiring",),
         ("vocabulary_sizes", "unknown_pieces"),
     ),
-    Fault("untied output", untied, ("gpt2", "reverse"), ("copies",), wrecks=False),
-    Fault("untied sides", sides_untied, ("reverse",), ("copies",), wrecks=False),
+    Fault("untied output", untied("output_table", tie_output=False), ("gpt2", "reverse"), ("copies",), wrecks=False),
+    Fault("untied sides", untied("tgt_table", shared_vocab=False), ("reverse",), ("copies",), wrecks=False),
     Fault("positions shifted", parameters(shifted), ("s4", "reverse"), ("wiring",)),
     Fault("positions missing", parameters(no_positions), ("gpt2", "bert", "reverse", "s4"), ("positions",)),
     Fault(

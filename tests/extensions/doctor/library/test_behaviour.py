@@ -60,7 +60,7 @@ def endless(checkpoint):
 
 
 @pytest.mark.parametrize("name", ["reverse", "gpt2"])
-def test_a_model_whose_outputs_never_end_is_broken(name):
+def test_a_model_whose_outputs_never_end_is_broken(name, few_wirings):
     """Whether or not an encoder reads: the outputs begin with what is right."""
     given = texts(name)
     report = examine(endless(healthy(name)), pairs=Samples(given.sources[:20], given.targets[:20]))

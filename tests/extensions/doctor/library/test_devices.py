@@ -7,7 +7,7 @@ from transformer.analysis import parameters
 from transformer.analysis.parameters import spectrum
 
 
-def test_the_doctor_and_what_the_parameters_say_are_the_same(of_name):
+def test_the_doctor_and_what_the_parameters_say_are_the_same(of_name, few_wirings):
     found, said = [], []
     for one in of_name("windows"):
         first = one.model.src_table.detach()

@@ -13,24 +13,22 @@ from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of
 from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_is_found_and_where_it_first_shows(value, reverse):
-    def spoil(model):
-        model.decoder.layers[1].ffn.down_proj.weight[0, 0] = value
-
-    finding = found(changed(reverse, spoil), "finite")
-    assert finding.verdict == "broken"
-    assert finding.measured.number == 1
-    assert finding.measured.places[0] == "decoder.layers.1.ffn.down_proj.weight"
-    assert finding.measured.places[-1].startswith("decoder.1.")
-
-
-def test_a_row_that_no_sentence_reads_is_found_too_and_so_are_numbers_that_grow_too_large(reverse):
-    unread = changed(reverse, lambda model: model.encoder.embedding.positions.table[-1].fill_(torch.nan))
-    measured = found(unread, "finite").measured
-    assert (measured.verdict, measured.places) == ("broken", ("encoder.embedding.positions.table",))
-    measured = found(changed(reverse, lambda model: model.src_table.mul_(1e38)), "finite").measured
-    assert (measured.verdict, measured.number, len(measured.places)) == ("broken", 0, 1)
+@pytest.mark.parametrize(
+    ("change", "number", "places"),
+    [
+        (lambda m: m.decoder.layers[1].ffn.down_proj.weight[0, :1].fill_(torch.nan), 1,
+         r"decoder\.layers\.1\.ffn\.down_proj\.weight .*decoder\.1\.\S+"),  # and where it first shows
+        (lambda m: m.decoder.layers[1].ffn.down_proj.weight[0, :1].fill_(torch.inf), 1,
+         r"decoder\.layers\.1\.ffn\.down_proj\.weight .*decoder\.1\.\S+"),
+        (lambda m: m.encoder.embedding.positions.table[-1].fill_(torch.nan), 64,  # a row that no sentence reads
+         r"encoder\.embedding\.positions\.table"),
+        (lambda m: m.src_table.mul_(1e38), 0, r"\S+"),  # numbers that grow too large
+    ],
+)  # fmt: skip
+def test_a_value_that_is_no_number_is_found_and_where_it_first_shows(change, number, places, reverse):
+    measured = found(changed(reverse, change), "finite").measured
+    assert (measured.verdict, measured.number) == ("broken", number)
+    assert re.fullmatch(places, " ".join(measured.places))
 
 
 def uniform(model):

@@ -131,5 +131,7 @@ def test_a_report_without_findings_or_causes_can_be_saved():
     empty = Report("mine", "0" * 64, "none", 0, ())
     assert json.loads(empty.to_json())["verdict"] == "not_applicable"
     assert "without sentences" in empty.to_markdown()
+    _, again = told_once((WRONG, TWIN))
+    assert (again.measured.causes, again.measured.why) == ("As for “No token sees a later one”.", "")
     bare = [replace(one, measured=replace(one.measured, causes="", why="", meaning="")) for one in (WRONG, TWIN)]
     assert list(told_once(bare)) == bare

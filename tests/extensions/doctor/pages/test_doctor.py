@@ -61,9 +61,17 @@ def examine_with(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def quickly_examined(examine_with):
+def examined(examine_with):
     """No test leaves a whole examination behind, for which the next would wait."""
     examine_with(WELL)
+
+
+REVERSE = {"model": "reverse"}
+
+
+def report_of(examinations):
+    """What the page's examination came to."""
+    return examinations.look(ExaminationRequest.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
 
 
 def until_done(test):
@@ -84,10 +92,9 @@ def plain(texts):
 
 def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(open_page, examine_with):
     examinations = examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
-    test = until_done(open_page(DOCTOR, model="reverse"))
+    test = until_done(open_page(DOCTOR, **REVERSE))
     assert plain(test.error) == ["reverse is broken: 1 test failed."]
-    report = examinations.look(ExaminationRequest.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
-    assert test.code[0].value == str(report.to_markdown()), "to be pasted"
+    assert test.code[0].value == str(report_of(examinations).to_markdown()), "to be pasted"
     assert [one.value for one in test.subheader] == [
         ":material/error: Broken: 1 test",
         ":material/visibility: Look at this: 1 test",
@@ -122,7 +129,7 @@ def test_what_is_not_healthy_is_not_called_so_nor_an_error_and_without_pairs_the
     open_page, examine_with, tests, kind, said
 ):
     examine_with(*tests)
-    test = until_done(open_page(DOCTOR, model="reverse"))
+    test = until_done(open_page(DOCTOR, **REVERSE))
     assert plain(test.get(kind)) == [said]
     assert not [*test.success, *test.error]
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
@@ -131,7 +138,7 @@ def test_what_is_not_healthy_is_not_called_so_nor_an_error_and_without_pairs_the
 
 def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
     examinations = examine_with(named("broken", BROKEN), DoctorTest("wiring", say("The gate"), name="gate", look=gate))
-    test = open_page(DOCTOR, model="reverse")
+    test = open_page(DOCTOR, **REVERSE)
     assert gate.reached.wait(WAIT)
     test.run()
     assert not test.error, "nothing is summed up before the end"
@@ -144,10 +151,7 @@ def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_pa
     assert plain(test.run().info) == ["The examination was stopped."], "nor does it begin by itself"
     test.button("examine").click().run()
     assert plain(until_done(test).error) == ["reverse is broken: 1 test failed."]
-    assert (
-        examinations.look(ExaminationRequest.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
-        is not None
-    )
+    assert report_of(examinations) is not None
 
 
 def test_another_visitor_sees_the_same_examination_and_examine_again_draws_anew(open_page, examine_with):
@@ -158,8 +162,8 @@ def test_another_visitor_sees_the_same_examination_and_examine_again_draws_anew(
         return WELL.measure(patient)
 
     examine_with(DoctorTest("wiring", say("Counted"), name="loss", look=measure))
-    until_done(open_page(DOCTOR, model="reverse"))
-    test = open_page(DOCTOR, model="reverse")
+    until_done(open_page(DOCTOR, **REVERSE))
+    test = open_page(DOCTOR, **REVERSE)
     assert plain(test.success), "done, without waiting"
     assert made == [0]
     until_done(test.button("examine_again").click().run())
@@ -175,11 +179,10 @@ def test_sentences_of_the_reader_and_the_loss_that_the_training_reported_are_use
         return WELL.measure(patient)
 
     examine_with(DoctorTest("wiring", say("Used"), name="used", look=measure))
-    test = until_done(open_page(DOCTOR, model="reverse"))
+    test = until_done(open_page(DOCTOR, **REVERSE))
     test.text_area("examination_texts").input("abc => cba\n\nno\ton")
     test.number_input(key="examination_reported").set_value(0.006)
-    submit = next(one for one in test.button if one.label == "Examine with these")
-    until_done(submit.click().run())
+    until_done(test.button("examine_these").click().run())
     assert used[-1] == ("given", ("abc", "no"), ("cba", "on"), 0.006)
     assert any("with 2 sentences that you provided" in one for one in plain(test.caption))
     until_done(test.button("examine_examples").click().run())
@@ -188,7 +191,7 @@ def test_sentences_of_the_reader_and_the_loss_that_the_training_reported_are_use
 
 def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(open_page, examine_with):
     examine_with(SOUND)
-    test = open_page(DOCTOR, model="reverse")
+    test = open_page(DOCTOR, **REVERSE)
     test.session_state["carried_pairs"] = ("other", "1 => 2")
     assert not until_done(test.run()).text_area("examination_texts").value
     test.session_state["carried_pairs"] = ("reverse", "abc => cba")
@@ -197,19 +200,17 @@ def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(ope
     assert not test.button("examine_these").click().run().text_area("examination_texts").value
 
 
-def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with):
-    examine_with(WELL)
-    test = until_done(open_page(DOCTOR, model="reverse"))
+def test_sentences_that_cannot_be_read_are_said_to_be(open_page):
+    test = until_done(open_page(DOCTOR, **REVERSE))
     test.text_area("examination_texts").input("a => b\nc")
-    next(one for one in test.button if one.label == "Examine with these").click().run()
+    test.button("examine_these").click().run()
     assert "line 2: some lines are" in plain(test.error)[0]
     assert plain(test.success), "what was examined stays"
 
 
-def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
-    examine_with(WELL)
+def test_a_large_model_is_examined_when_somebody_asks(open_page, monkeypatch):
     monkeypatch.setattr(measurement_jobs, "SMALL", 1_000)
-    test = open_page(DOCTOR, model="reverse")
+    test = open_page(DOCTOR, **REVERSE)
     assert "This model has 237,312 parameters, so an examination may take a few minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)
 
@@ -229,8 +230,8 @@ def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
 
 def test_every_sentence_of_the_page_is_spoken_whole(open_page, examine_with):
     examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
-    until_done(open_page(DOCTOR, model="reverse"))
-    test = open_page(DOCTOR, model="reverse", lang="qps")
+    until_done(open_page(DOCTOR, **REVERSE))
+    test = open_page(DOCTOR, **REVERSE, lang="qps")
     names = words_of("reverse", *BROKEN.places, "broken", "gray-badge", "well", *(one.name for one in (LOOK, NOT)))
     references = {word[::-1] for word in loading.open_checkpoint(loading.usable()["reverse"]).card.examples}
     assert not complaints(test, names | data_of_models(), set(told_by_models()) | references)
@@ -241,8 +242,8 @@ def test_the_page_says_what_is_wrong_in_a_link(open_page):
 
 
 def test_each_visitor_reads_a_report_in_their_language(open_page):
-    until_done(open_page(DOCTOR, model="reverse"))
-    read_in_each_language(open_page, DOCTOR, {"model": "reverse"}, "检查")
+    until_done(open_page(DOCTOR, **REVERSE))
+    read_in_each_language(open_page, DOCTOR, REVERSE, "检查")
 
 
 def test_the_ways_from_the_checkpoints_to_the_doctor_and_to_the_tensors(open_page):

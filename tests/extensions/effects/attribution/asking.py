@@ -6,7 +6,7 @@ import torch
 
 from glassformer.extensions.effects.attribution.target import AttributionTarget
 from tests.transformer.tiny import random_ids, tiny_model
-from transformer.model.taps import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Replacer, Tap
 
 
 def asked(
@@ -31,6 +31,14 @@ def steps(whole: AttributionTarget, pieces: list[int], *, first_row: int = 0) ->
     ]
 
 
-def frozen(values: torch.Tensor) -> torch.Tensor:
-    """The same numbers, of which a test may ask for gradients."""
-    return values.detach().clone()
+def with_gradient(question: AttributionTarget, site: str, of: Any = lambda logits: logits) -> tuple[torch.Tensor, ...]:
+    """What a site had, and the gradient of what the logits of the piece come to by it."""
+    kept = {}
+
+    def keep(value: torch.Tensor) -> torch.Tensor:
+        kept[site] = value.detach().clone().requires_grad_(True)
+        return kept[site]
+
+    with torch.enable_grad():
+        of(question.logits(tap=question.tap.also(Replacer({site: keep}, causal=True))))[0, question.piece].backward()
+    return kept[site].detach()[0], kept[site].grad[0]

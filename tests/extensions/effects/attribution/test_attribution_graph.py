@@ -1,7 +1,5 @@
 """Edges of a logit's graph add up to it, each is what the held model gives, and cuts are what a plain run gives."""
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,7 @@ from glassformer.extensions.effects.attribution.attribution_graph import MOST_LA
 from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
 from glassformer.extensions.effects.attribution.path_patching import cut
 from glassformer.extensions.effects.attribution.target import AttributionTarget, ask
-from tests.extensions.effects.attribution.asking import asked
+from tests.extensions.effects.attribution.asking import asked, with_gradient
 from tests.extensions.effects.attribution.holding import holding
 from tests.extensions.effects.attribution.test_logit import VALUES, WIRINGS, changed
 from tests.transformer.model.test_layer_features import features
@@ -23,8 +21,6 @@ from transformer.model.taps import Recorder, Replacer, Rewirer, tap_of
 
 POST = {"norm": "post", "final_norm": False}
 GPT2 = {**DECODER, "positions": "learned", "activation": "gelu_tanh", "scale_embedding": False, "bias": True}
-MARIAN = {**POST, "sinusoid_layout": "halves", "activation": "silu", "shared_vocab": True, "tgt_vocab_size": 17,
-          "output_bias": True}  # fmt: skip
 answers = features().filter(lambda changes: changes.get("n_decoder_layers", 1) or changes["mlm_head"])
 
 
@@ -58,9 +54,8 @@ def test_an_edge_is_what_its_cut_does_while_the_rest_is_held(changes, seed):
         assert cut(still, *graph.ends_of(edge)).change(7) == pytest.approx(-graph.value[edge], abs=1e-9 * scale)
 
 
-@lru_cache
-def shipped(name):
-    checkpoint, source = load(f"checkpoints/{name[0]}"), name[1]
+def shipped(name, source):
+    checkpoint = load(f"checkpoints/{name}")
     trace = checkpoint.run(source)
     if checkpoint.model.anatomy.writes:
         return ask(checkpoint, trace, trace.n_steps - 1)
@@ -68,35 +63,15 @@ def shipped(name):
     return AttributionTarget(checkpoint.model, torch.tensor([trace.src_ids]), none, 7, len(trace.src_ids), place=3)
 
 
-SHIPPED = [("reverse", "glass"), ("reverse-leak", "glass"), ("addition", "123+456="), ("palindrome", "abccba"),
-           ("en-fr", "The cat sleeps on the table."), ("zh-en", "我喜欢喝咖啡。")]  # fmt: skip
+SHIPPED = [("reverse", "glass"), ("addition", "123+456="), ("palindrome", "abccba"), ("zh-en", "我喜欢喝咖啡。")]
 
 
-@pytest.mark.parametrize("name", SHIPPED, ids=[name for name, _ in SHIPPED])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_so_do_those_of_the_shipped_models(name):
-    question = shipped(name)
+    question = shipped(*name)
     check_sums(question, graph := attribution_graph(question), within=1e-5)
     with torch.inference_mode():
         assert graph.into[-1] == pytest.approx(float(question.logits()[0, question.piece]), abs=1e-4)
-
-
-@pytest.mark.parametrize("shape", [GPT2, MARIAN], ids=["gpt2", "marian"])
-def test_and_those_of_models_like_gpt_2_and_marian(shape):
-    question = asked(dtype=torch.float32, **shape)
-    check_sums(question, attribution_graph(question), within=1e-5)
-
-
-def with_gradient(question, site):
-    """What a site had, and the gradient of the logit by it."""
-    kept = {}
-
-    def keep(value):
-        kept[site] = value.detach().clone().requires_grad_(True)
-        return kept[site]
-
-    with torch.enable_grad():
-        question.logits(tap=question.tap.also(Replacer({site: keep}, causal=True)))[0, 7].backward()
-    return kept[site].detach()[0], kept[site].grad[0]
 
 
 @pytest.mark.parametrize("shape", [{}, POST, GPT2, {"norm": "both", "gated": True, "n_kv_heads": 1}])
@@ -104,14 +79,12 @@ def test_what_goes_through_a_node_is_its_gradient_times_its_value(shape):
     question = asked(**shape)
     graph, still = attribution_graph(question), holding(question)
     for n, part in enumerate(graph.parts):
-        if part.kind == "head":
-            value, slope = (one[part.head] for one in with_gradient(still, f"{part.place}.heads"))
-        elif part.kind == "ffn":
-            value, slope = with_gradient(still, f"{part.place}.activation")
-        elif part.kind == "tokens":
-            value, slope = with_gradient(still, f"{part.stack}.embedding.tokens")
-        else:
+        site = {
+            "head": f"{part.place}.heads", "ffn": f"{part.place}.activation", "tokens": f"{part.stack}.embedding.tokens"
+        }.get(part.kind)  # fmt: skip
+        if site is None:
             continue
+        value, slope = (one[... if part.head is None else part.head] for one in with_gradient(still, site))
         own = graph.part == n
         out = np.bincount(graph.source, graph.value, len(graph.part))[own]
         np.testing.assert_allclose(out, (value * slope).sum(dim=-1).numpy(), atol=1e-10)

@@ -22,11 +22,11 @@ from glassformer.extensions.effects.attribution.target import ask
 from glassformer.extensions.effects.attribution_pictures import completeness
 from glassformer.extensions.what_if.interventions.layer_changes import NoNorm, NoResidual, SwapNorms
 from glassformer.runs.loading import SHIPPED
-from tests.extensions.effects.attribution.asking import asked
+from tests.extensions.effects.attribution.asking import asked, with_gradient
 from tests.transformer.tiny import DECODER, tiny_config
 from transformer import ZeroHead, load, run
 from transformer.errors import QueryError
-from transformer.model.taps import Recorder, Replacer, both, tap_of
+from transformer.model.taps import Replacer, both, tap_of
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import whole
 
@@ -69,19 +69,14 @@ def test_the_gradient_at_a_layer_has_the_length_that_finite_differences_give(sha
     sites = [f"{stacks[0]}.embedding.output", f"{stacks[-1]}.0.output"]
     found = by_depth(question, sites)
     for site, length in zip(sites, found, strict=True):
-        recorder = Recorder([site])
-        question.log_probs(tap=question.tap.also(recorder))
-        x = recorder.values[site].clone()
-        slopes = torch.zeros_like(x)
-        for place in np.ndindex(*x.shape):
-            ends = []
-            for step in (1e-5, -1e-5):
-                moved = x.clone()
-                moved[place] += step
-                given = Replacer({site: lambda _, moved=moved: moved})
-                ends.append(float(question.log_probs(tap=question.tap.also(given))[0]))
-            slopes[place] = (ends[0] - ends[1]) / 2e-5
-        assert length == pytest.approx(float(slopes.norm()), rel=1e-5, abs=1e-7)
+        x, slopes = with_gradient(question, site, lambda logits: logits.log_softmax(-1))
+        step = 1e-5 * slopes / slopes.norm()  # the steepest way up, along which it rises by the length
+        ends = [
+            float(question.log_probs(tap=question.tap.also(Replacer({site: lambda _, to=to: to[None]})))[0])
+            for to in (x + step, x - step)
+        ]
+        assert length == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
+        assert length == pytest.approx(float(slopes.norm()), rel=1e-9)
 
 
 @pytest.mark.parametrize(("shape", "baseline"), [(SHAPES[0], "zero"), (SHAPES[1], "mean")])

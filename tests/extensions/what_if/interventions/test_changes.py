@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.what_if.interventions import KINDS, WIRING, Temper
+from glassformer.extensions.what_if.interventions import KINDS, WIRING, HalfPrecision, Temper
 from glassformer.extensions.what_if.interventions.layer_changes import drawn
 from glassformer.extensions.what_if.interventions.score_changes import LowRank
-from tests.extensions.what_if.interventions.plain import Plain, Wires
+from tests.extensions.what_if.interventions.plain import Plain
 from tests.extensions.what_if.interventions.wired import CASES, INERT, MODELS, model_of
 from tests.transformer.tiny import DECODER, tiny_model
 from transformer.errors import NotFiniteError, QueryError
@@ -32,10 +32,10 @@ WRITTEN = [7, 11, 4, 6, 10]
 NEVER_BESIDE = ("unguarded-all", "causal-hidden", "causal-inverted")  # rows that are closed throughout, and NaN
 SEES_LATER = ("causal-off", "causal-peek", "causal-transposed")
 # Each with the model that is next in turn whenever tests run, and with those in which it must change nothing.
-TURNS = {text: (models[n % len(models)], *INERT.get(text, ())) for n, (text, (models, _)) in enumerate(CASES.items())}
+TURNS = {text: (models[n % len(models)], *INERT.get(text, ())) for n, (text, (models, *_)) in enumerate(CASES.items())}
 ONE = [
     pytest.param(text, model, marks=() if model in TURNS[text] else pytest.mark.deep)
-    for text, (models, _) in CASES.items()
+    for text, (models, *_) in CASES.items()
     for model in models
 ]
 
@@ -51,7 +51,7 @@ def tap_of_text(text, model):
 
 def together(text, model):
     """The text and two others that can be made in the same model and change other things."""
-    texts = [other for other, (models, _) in CASES.items() if model in models]
+    texts = [other for other, (models, *_) in CASES.items() if model in models]
     place, words = texts.index(text), {text.split("-")[0]}
     found = [text]
     for other in texts[place + 1 :] + texts[:place]:
@@ -67,10 +67,8 @@ def expected(model, texts):
 
     Each row of the decoder is as when its token was the last that had been read.
     """
-    wires = Wires()
-    for text in texts:
-        CASES[text][1](wires)
-    plain, (source, start), rows, found = Plain(model, wires), beginning(model), {}, []
+    plain = Plain(model, [change for text in texts for change in CASES[text][1:]])
+    (source, start), rows, found = beginning(model), {}, []
     if not model.anatomy.writes:
         return plain.memory(source), plain.maps
     read = [*start, *WRITTEN]
@@ -221,6 +219,7 @@ CONTRADICTIONS = [
     ("both", "skip-encoder.1.cross", "an encoder has none"),
     ("decoder", "skip-encoder.1.whole", "This model has no encoder"),
     ("both", "mute-decoder.1.1.all.13.1", "names token 13, but this model reads at most 12 tokens"),
+    ("both", "neuron-all.all.3_neuron-all.all.21", r"names neuron 21, .* only neurons 1 to 20"),
 ]
 
 
@@ -231,22 +230,29 @@ def test_what_a_model_does_not_have_is_refused(model_name, text, why):
         tap_of_text(text, model)
 
 
-def test_heads_that_were_told_count_for_others():
-    model = model_of("both")
-    recorder = Recorder(["decoder.0.cross_attn.heads"])
-    logits_under(model, "zero-cross.1.7_heads-12", recorder)
-    (heads,) = recorder.values.values()
-    assert heads.shape[1] == 12
-    assert [bool((head == 0).all()) for head in heads[0]] == [head == 6 for head in range(12)]
+HOSTILE = [
+    ("width-all.all.ffn.1p5.strongest.0", "from 0 to 1"),
+    ("width-all.all.ffn.m1.strongest.0", "from 0 to 1"),
+    ("width-all.all.ffn.0p5.weakest.0", "strongest, first, random"),
+    ("width-all.all.mlp.0p5.strongest.0", "ffn, heads"),
+    *((f"{word}.{n}", "from 1 to 4,096") for word in ("ffrank-all.all", "projected-all") for n in (0, 4097)),
+    *((f"neuron-all.all.{said}", "from 1 to 131,072") for said in ("", "0", "m1", "1~2", "2p5", "131073")),
+    *((f"half-all.{fill}", "from −1 × 10⁹ to 0") for fill in ("1", "m1e10")),
+    *((text, "change the same thing") for text in (
+        "fill-all.m1_unguarded-all", "force-cross.1.1.2.3_force-cross.1.1.2.4")),
+    ("weigh-cross.1.1.2.0~0.1", "cannot be renormalised"),
+]  # fmt: skip
 
 
-def test_what_changes_the_same_thing_twice_or_nothing_is_refused():
-    for text in ("fill-all.m1_unguarded-all", "force-cross.1.1.2.3_force-cross.1.1.2.4"):
-        with pytest.raises(QueryError, match="change the same thing"):
-            parse(text)
+@pytest.mark.parametrize(("text", "said"), HOSTILE)
+def test_a_value_out_of_range_is_refused_in_one_sentence_with_the_limit(text, said):
+    with pytest.raises(QueryError, match=said) as caught:
+        parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_keys_of_a_row_are_muted_and_a_temperature_has_limits():
     assert len(parse("mute-cross.1.1.all.3.1_mute-cross.1.1.all.4.1")) == 2
-    with pytest.raises(QueryError, match="cannot be renormalised"):
-        parse("weigh-cross.1.1.2.0~0.1")
     for temperature in (0.01, -1, 21, float("nan"), "1"):
         with pytest.raises(QueryError, match="expected"):
             Temper("cross", 0, 0, temperature=temperature)
@@ -261,6 +267,22 @@ def logits_under(model, text, *recorders):
     return model(torch.tensor([SOURCE]), read, tap=tap_of_text(text, model).also(*recorders))
 
 
+def value_under(model, text, site):
+    """What a model has at a site while it is changed."""
+    recorder = Recorder([site])
+    logits_under(model, text, recorder)
+    return recorder.values[site][0]
+
+
+def test_heads_that_were_told_count_for_others():
+    heads = value_under(model_of("both"), "zero-cross.1.7_heads-12", "decoder.0.cross_attn.heads")
+    assert [bool((head == 0).all()) for head in heads] == [head == 6 for head in range(12)]
+    values = value_under(model_of("both"), "heads-2_width-all.all.heads.0p5.first.0", "decoder.0.self_attn.values")
+    assert values.shape == (2, 6, 6)
+    assert (values[..., 3:] == 0).all()
+    assert (values[..., :3] != 0).all()
+
+
 def test_minus_infinity_without_a_guard_is_nan_where_a_row_is_closed():
     model = model_of("both")
     for cached in (True, False):
@@ -270,14 +292,14 @@ def test_minus_infinity_without_a_guard_is_nan_where_a_row_is_closed():
 
 
 def test_a_row_whose_only_weight_is_muted_has_none_and_of_equal_keys_the_first_is_looked_up():
-    model, recorder = model_of("both"), Recorder(["decoder.0.cross_attn.weights"])
+    model = model_of("both")
     model.attentions("cross")[0].q_proj.weight.zero_()
     model.attentions("cross")[0].q_proj.bias.zero_()
-    logits_under(model, "temper-cross.1.all.0_force-cross.1.1.2.3_mute-cross.1.1.2.3.1", recorder)
-    (maps,) = recorder.values.values()
-    assert (maps[0, 0, 1] == 0).all()
-    assert (maps[0, 1:, :, 0] == 1).all()
-    assert (maps[0, 0, [0, 2, 3, 4, 5], 0] == 1).all()
+    changes = "temper-cross.1.all.0_force-cross.1.1.2.3_mute-cross.1.1.2.3.1"
+    maps = value_under(model, changes, "decoder.0.cross_attn.weights")
+    assert (maps[0, 1] == 0).all()
+    assert (maps[1:, :, 0] == 1).all()
+    assert (maps[0, [0, 2, 3, 4, 5], 0] == 1).all()
 
 
 def test_the_more_random_features_the_nearer_to_the_softmax():
@@ -302,3 +324,61 @@ def test_dropout_drops_its_share_and_keeps_the_mean():
     assert not torch.equal(one, other)
     assert not torch.equal(one, drawn("encoder.0.ffn.output", 0, 8, 0))
     assert torch.equal(logits_under(model_of("both"), "dropout-0.0"), logits_under(model_of("both"), ""))
+
+
+def test_random_neurons_are_a_share_that_the_seed_decides_in_each_layer():
+    model = model_of("both")
+    for stack in (model.encoder, model.decoder):
+        for layer in stack.layers:
+            layer.ffn.activation = torch.exp  # so that none is 0 by itself
+
+    def silent(seed):
+        seen = Recorder(["*.ffn.activation"])
+        logits_under(model, f"width-all.all.ffn.0p4.random.{seed}", seen)
+        return [(value[0] == 0).all(0).tolist() for value in seen.values.values()]
+
+    one, again, other = silent(1), silent(1), silent(2)
+    assert one == again != other
+    assert {sum(layer) for layer in one} == {20 - round(0.4 * 20)}
+    assert len({tuple(layer) for layer in one}) == len(one)
+
+
+def test_a_layer_that_only_the_deeper_stack_has_is_cut_there():
+    model, seen = tiny_model(), Recorder(["*.ffn.activation"])  # of 2 and 3 layers
+    logits_under(model, "width-all.3.ffn.0.first.0", seen)
+    assert [site for site, value in seen.values.items() if not value.any()] == ["decoder.2.ffn.activation"]
+    assert logits_under(model, "width-all.3.heads.0p5.strongest.0").isfinite().all()
+
+
+# Half precision
+
+
+def test_a_fill_value_of_a_billion_is_infinite_in_half_precision_and_ten_thousand_is_not():
+    one, other = HalfPrecision("all"), HalfPrecision("all", fill=-1e4)
+    assert (one.filled, other.filled) == (-np.inf, -1e4)
+    assert "−∞" in one.told()
+    assert "−10000" in other.told()
+    assert one.closed_score("cross", -1.0) is None
+    assert other.closed_score("cross", None) == -1e4
+    assert HalfPrecision("decoder").closed_score("cross", -1.0) == -1.0
+    assert HalfPrecision("all", fill=-65519).filled == -65504  # rounded, and from 65,520 on infinite
+    assert HalfPrecision("all", fill=-65520).filled == -np.inf
+
+
+def test_rows_whose_keys_are_all_closed_are_nan_with_a_billion_and_alike_with_ten_thousand():
+    model = model_of("both", torch.float32)
+    with pytest.raises(NotFiniteError, match=r"at decoder\.0\.self_attn\.weights"):
+        recorded(model, tap_of_text("causal-inverted_half-decoder.m1e9", model))
+    _, maps, _ = recorded(model, tap_of_text("causal-inverted_half-decoder.m10000", model))
+    for n, keys in enumerate(maps["decoder.0.self_attn.weights"][0, 0], 1):
+        # keys when this row was written, all of them closed
+        assert torch.equal(keys[:n], torch.full((n,), float(np.float16(1 / n))))
+
+
+def test_large_scores_overflow_in_half_precision():
+    model, site = model_of("decoder", torch.float32), "decoder.0.self_attn.scores"
+    scores = value_under(model, "scale-all.number.100_half-all.m1e9", site).numpy()
+    assert np.array_equal(scores, scores.astype(np.float16).astype(np.float32))
+    model.attentions("decoder")[0].q_proj.weight.mul_(1e4)
+    model.attentions("decoder")[0].k_proj.weight.mul_(1e3)
+    assert value_under(model, "half-all.m1e9", site).isinf().any()
