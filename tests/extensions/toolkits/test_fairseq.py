@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from glassformer.extensions.importers.library import opening
-from tests.extensions.toolkits import reference_fairseq
-from tests.extensions.toolkits.plain import check, filled
+from tests.extensions.toolkits.plain import check
+from tests.extensions.toolkits.references import Fairseq
 from transformer.checkpoint.opening import load
 from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError
@@ -40,17 +40,13 @@ def dictionary(size, *, name):
     return "".join(f"{name}{i}@@ {100 - i}\n" for i in range(size - 4))
 
 
-def saved(folder, *, form="args", drop=(), rename=None, sizes=SIZES, **changes):
+def saved(folder, *, form="args", rename=None, **changes):
     """A folder as a training leaves it: the state, its options in one of the forms, the lists."""
-    args = {key: value for key, value in (ARGS | changes).items() if key not in drop}
-    shared = args.get("share_all_embeddings")
-    sizes = (sizes[0],) * 2 if shared else sizes
-    state = filled(reference_fairseq.shapes(args, sizes))
-    if shared:
-        state["decoder.embed_tokens.weight"] = state["encoder.embed_tokens.weight"]
-    if args.get("share_decoder_input_output_embed"):
-        state["decoder.output_projection.weight"] = state["decoder.embed_tokens.weight"]
-    reference = reference_fairseq.Reference(state, args)
+    args = ARGS | changes
+    shared = args["share_all_embeddings"]
+    sizes = (SIZES[0],) * 2 if shared else SIZES
+    reference = Fairseq(args, sizes)
+    state = dict(reference.state)
     state |= {"encoder.version": torch.Tensor([3]), "decoder.version": torch.Tensor([3])}
     if not (args.get("encoder_learned_pos") or args.get("no_token_positional_embeddings")):
         state |= {f"{stack}.embed_positions._float_tensor": torch.zeros(1) for stack in ("encoder", "decoder")}

@@ -7,8 +7,8 @@ import torch
 import yaml
 
 from glassformer.extensions.importers.library import opening
-from tests.extensions.toolkits import reference_joeynmt
-from tests.extensions.toolkits.plain import check, filled
+from tests.extensions.toolkits.plain import check
+from tests.extensions.toolkits.references import JoeyNMT
 from tests.extensions.toolkits.test_opennmt import table
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
@@ -50,14 +50,9 @@ def saved(folder, *, norms="pre", special=None, extra=None, **values):
     model = changed(**values)
     shared = model["tied_embeddings"]
     sizes = (SIZES[0],) * 2 if shared else SIZES
-    state = filled(reference_joeynmt.shapes(model, sizes, norms=norms))
-    if shared:
-        state["trg_embed.lut.weight"] = state["src_embed.lut.weight"]
-    if model["tied_softmax"]:
-        state["decoder.output_layer.weight"] = state["trg_embed.lut.weight"]
-    reference = reference_joeynmt.Reference(state, model, norms)
+    reference = JoeyNMT(model, sizes, norms)
     pe = table({}).transpose(0, 1)
-    state |= {"encoder.pe.pe": pe, "decoder.pe.pe": pe.clone()} | (extra or {})
+    state = reference.state | {"encoder.pe.pe": pe, "decoder.pe.pe": pe.clone()} | (extra or {})
     folder.mkdir(parents=True, exist_ok=True)
     content = {
         "model_state": state, "optimizer_state": {"state": {0: {"exp_avg": torch.zeros(2)}}},

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from glassformer.extensions.importers.library import opening
-from tests.extensions.toolkits import reference_marian
-from tests.extensions.toolkits.plain import check, filled
+from tests.extensions.toolkits.plain import check
+from tests.extensions.toolkits.references import Marian
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
@@ -36,18 +36,14 @@ VARIANTS = {
 }
 
 
-def saved(folder, *, extra=None, drop=(), packed=False, array=None, **changes):
+def saved(folder, *, learned=False, packed=False, array=None, **changes):
     """A folder as a training leaves it."""
-    options = {key: value for key, value in (OPTIONS | changes).items() if key not in drop}
-    sizes = options["dim-vocabs"] if isinstance(options.get("dim-vocabs"), list) else SIZES
-    state = filled(
-        reference_marian.shapes(OPTIONS | {k: v for k, v in changes.items() if k in OPTIONS or "post" in k}, sizes)
-    )
-    state |= extra or {}
-    reference = reference_marian.Reference(state, options, max(sizes))
+    options = OPTIONS | changes
+    sizes = options["dim-vocabs"]
+    reference = Marian(options, sizes, learned=learned)
     folder.mkdir(parents=True, exist_ok=True)
     text = yaml.safe_dump(options).encode() + b"\0"
-    arrays = {name: value.numpy() for name, value in state.items()}
+    arrays = {name: value.numpy() for name, value in reference.state.items()}
     arrays["special:model.yml"] = np.frombuffer(text, np.int8) if array is None else array
     (np.savez_compressed if packed else np.savez)(folder / "model.npz", **arrays)
     for side, size in zip(("src", "trg"), sizes, strict=True):
@@ -72,8 +68,7 @@ def test_it_computes_what_marian_does(tmp_path, name):
 
 
 def test_learned_positions_and_a_vocabulary_as_yaml_has_it(tmp_path):
-    """Learned positions take the place of the scale."""
-    path, reference = saved(tmp_path, extra=filled({"Wpos": (1000, 12)}))
+    path, reference = saved(tmp_path, learned=True)
     checkpoint = load(path)
     check(checkpoint, reference, size=SIZES, least=2)
     tokenizer = checkpoint.src_tokenizer
