@@ -16,7 +16,9 @@ from tests.extensions.importers.library.tutorial_models import (
     IDS,
     PADDED,
     POST,
+    PRE,
     STYLES,
+    Annotated,
     Article,
     TorchModel,
     at_random,
@@ -388,9 +390,13 @@ def test_weights_in_other_parts_are_refused_by_name(tmp_path):
             preview(saved(tmp_path / "m.pt", state | parts))
 
 
-def test_norms_without_biases_may_be_of_two_kinds(tmp_path):
-    state = {n: t for n, t in article().state_dict().items() if "norm" not in n or not n.endswith("bias")}
-    found = asked(saved(tmp_path / "m.pt", state))
-    assert found["norm_kind"] == ["rms", "layer"]
-    config = load(tmp_path / "m.pt", answers=S1 | {"norm_kind": "rms", "norm_eps": 1e-6}).config
+def test_norms_may_be_of_two_kinds(tmp_path):
+    """Without biases, or with the names of both."""
+    whole = article().state_dict()
+    path = saved(tmp_path / "m.pt", {n: t for n, t in whole.items() if "norm" not in n or not n.endswith("bias")})
+    assert asked(path)["norm_kind"] == ["rms", "layer"]
+    config = load(path, answers=S1 | {"norm_kind": "rms", "norm_eps": 1e-6}).config
     assert (config.norm_kind, config.norm_bias) == ("rms", False)
+    mixed = renamed(at_random(Annotated()).state_dict(), {"encoder.norm.a_2": "encoder.norm.weight"})
+    path = saved(tmp_path / "n.pt", mixed)
+    assert [*asked(path, PRE)] == ["norm_kind", "norm_eps"]

@@ -67,14 +67,11 @@ def test_what_does_not_open_is_named_with_the_way_out(tmp_path, name):
         assert str(caught.value).startswith(f"{tmp_path / 'm' / name}: ")
 
 
-def test_keras_archives_and_folders_without_weights_are_named_too(tmp_path):
+def test_keras_archives_are_named_too(tmp_path):
     with zipfile.ZipFile(tmp_path / "keras", "w") as archive:
         archive.writestr("metadata.json", "{}")
     with pytest.raises(CheckpointError, match="Keras"):
         open_weights(tmp_path / "keras").__enter__()
-    (tmp_path / "up" / "data").mkdir(parents=True)
-    with pytest.raises(CheckpointError, match=r"no weights file, nor have its folders data, checkpoints"):
-        open_weights(tmp_path / "up").__enter__()
 
 
 def test_files_and_folders_of_others_are_listed_and_not_opened(tmp_path):

@@ -147,13 +147,9 @@ def test_a_value_that_cannot_be_is_said_and_asked(tmp_path, settings, field, sai
 
 
 def test_words_of_a_vocabulary_are_no_settings(tmp_path):
-    words = {
-        word: i
-        for i, word in enumerate(
-            ["<pad>", "<s>", "</s>", "<unk>", "a", "b", "c", "d", "heads", "e", "f", "g", "h", "pad_id", "i", "j", "k"]
-        )
-    }
-    torch.save({"model": model().state_dict(), "vocab": words}, tmp_path / "m.pt")
+    words = ["<pad>", "<s>", "</s>", "<unk>", *"abcd", "heads", *"efgh", "pad_id", *"ijk"]
+    content = {"model": model().state_dict(), "vocab": {word: i for i, word in enumerate(words)}}
+    torch.save(content, tmp_path / "m.pt")
     assert {"n_heads", "pad_id"} <= {one.name for one in preview(tmp_path / "m.pt").report.asked}
 
 
