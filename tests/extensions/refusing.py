@@ -19,11 +19,18 @@ def assert_sentence(error: Exception, begins: str | tuple[str, ...] = "", *, mos
     return text
 
 
-def refusal(call: Callable[[], Any], says: str = "", begins: str = "", kind: type[Exception] = CheckpointError) -> str:
+def refusal(
+    call: Callable[[], Any],
+    says: str = "",
+    begins: str = "",
+    kind: type[Exception] = CheckpointError,
+    *,
+    most: int = LONGEST,
+) -> str:
     """The sentence with which a call is refused; `says` is a pattern."""
     with pytest.raises(kind, match=says) as caught:
         call()
-    return assert_sentence(caught.value, begins)
+    return assert_sentence(caught.value, begins, most=most)
 
 
 def made_or_refused(

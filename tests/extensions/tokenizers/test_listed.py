@@ -45,18 +45,14 @@ def test_special_pieces_are_found_by_their_usual_names():
     assert (one.size, one.piece(16), one.is_special(16)) == (20, "<unused 16>", True)
 
 
-def test_words_are_cut_at_spaces():
+def test_words_are_cut_at_spaces_unless_a_space_is_a_piece_and_sides_may_differ():
     one, _ = opened(ids(WORDS))
     assert one.encode("the  fox reads").ids == (3, 4, 5)
     assert one.decode((3, 4, 5, 2)) == "the fox reads"
     assert one.encode("the cat").unread == ("cat",)
-
-
-def test_a_space_may_be_a_piece_and_each_side_may_have_its_own_list():
     one, _ = opened(lines(["<pad>", " ", "a", "b"]))
     assert one.decode(one.encode("a b a").ids) == "a b a"
-    files = lines(DIGITS) | {"target_vocab.txt": b"x\ny"}
-    source, target = opened(files, size=12, target_size=3)
+    source, target = opened(lines(DIGITS) | {"target_vocab.txt": b"x\ny"}, size=12, target_size=3)
     assert (source.pieces[0], target.pieces) == ("0", ("x", "y", "<unused 2>"))
 
 

@@ -73,28 +73,16 @@ def test_each_damage_is_told_with_its_file():
         refused(family, make() | {name: b"{"}, f"^{name}: ")
 
 
-def test_rows_that_no_piece_has_are_called_unused():
+def test_gaps_no_merges_and_lines_as_on_windows_are_read():
     last = max(json.loads(ROBERTA["vocab.json"]).values())
     ours = Vocabularies("roberta", Options(), ROBERTA | {"vocab.json": vocabulary(late=last + 3)}).open()[0]
     assert ours.pieces[last + 1 :] == (f"<unused {last + 1}>", f"<unused {last + 2}>", "late")
     assert [ours.is_special(i) for i in (last + 1, last + 2, last + 3)] == [True, True, False]
-
-
-def test_no_merges_are_single_bytes():
     ours = Vocabularies("roberta", Options(), ROBERTA | {"merges.txt": b""}).open()[0]
-    assert ours.encode("the").pieces == ("t", "h", "e")
-
-
-def test_lines_may_end_as_on_windows():
-    content = b"[UNK]\r\n[CLS]\r\n[SEP]\r\nfox\r\n"
-    ours = Vocabularies("bert", Options(), {"vocab.txt": b"\xef\xbb\xbf" + content}).open()[0]
+    assert ours.encode("the").pieces == ("t", "h", "e")  # single bytes
+    content = b"\xef\xbb\xbf[UNK]\r\n[CLS]\r\n[SEP]\r\nfox\r\n"
+    ours = Vocabularies("bert", Options(), {"vocab.txt": content}).open()[0]
     assert ours.pieces == ("[UNK]", "[CLS]", "[SEP]", "fox")
-
-
-def test_too_many_pieces(monkeypatch):
-    monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
-    refused("roberta", ROBERTA, r"^vocab\.json: has too many tokens; the limit is 20")
-    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")
 
 
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.files])
@@ -148,10 +136,12 @@ def test_any_bytes_of_a_word_list_are_read_or_refused(content):
         made[0].encode(content.decode())
 
 
-def test_millions_of_lines_are_counted_before_they_are_split():
+def test_what_is_too_much_is_counted_before_it_is_split(monkeypatch):
     lines = b"\n" * 15_000_000
     refused("bert", {"vocab.txt": lines}, r"^vocab\.txt: has 15,000,000 lines; the limit is 1,000,000\.")
     refused("roberta", ROBERTA | {"merges.txt": lines}, r"^merges\.txt: has 15,000,000 lines; the limit is 1,000,000")
-    refused(
-        "roberta", ROBERTA | {"vocab.json": b'{"a":[' + b"[]," * 5_000_000}, "5,000,000|commas and opening brackets"
-    )
+    many = b'{"a":[' + b"[]," * 5_000_000
+    refused("roberta", ROBERTA | {"vocab.json": many}, "5,000,000|commas and opening brackets")
+    monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
+    refused("roberta", ROBERTA, r"^vocab\.json: has too many tokens; the limit is 20")
+    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")

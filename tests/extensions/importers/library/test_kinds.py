@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import zipfile
 
 import numpy as np
 import pytest
@@ -65,13 +64,6 @@ def test_what_does_not_open_is_named_with_the_way_out(tmp_path, name):
             pass
         assert said in str(caught.value)
         assert str(caught.value).startswith(f"{tmp_path / 'm' / name}: ")
-
-
-def test_keras_archives_are_named_too(tmp_path):
-    with zipfile.ZipFile(tmp_path / "keras", "w") as archive:
-        archive.writestr("metadata.json", "{}")
-    with pytest.raises(CheckpointError, match="Keras"):
-        open_weights(tmp_path / "keras").__enter__()
 
 
 def test_files_and_folders_of_others_are_listed_and_not_opened(tmp_path):

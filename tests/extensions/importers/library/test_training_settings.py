@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library.opening import preview
 from tests.extensions.importers.library.tutorial_models import PADDED, TorchModel, at_random
+from tests.extensions.refusing import refusal
 from transformer.checkpoint.opening import load
-from transformer.errors import CheckpointError
 
 # What TorchModel is, in the words of four programs; 16 wide, 24 in its feed-forward networks.
 LIGHTNING = {"d_model": 16, "nhead": 4, "num_encoder_layers": 2, "dim_feedforward": 24, "norm_first": True,
@@ -203,8 +203,7 @@ def test_files_of_torch_save_in_parts(tmp_path, has_index):
     for source in (tmp_path, tmp_path / names[0]):
         same(theirs, load(source).model)
     (tmp_path / names[1]).unlink()
-    with pytest.raises(CheckpointError, match=f"{names[1]}: is missing"):
-        load(tmp_path)
+    refusal(lambda: load(tmp_path), f"{names[1]}: is missing")
 
 
 @pytest.mark.parametrize("place", ["data/model.pth", "checkpoints/best.pt", "model/data/state_dict.pth"])
@@ -222,14 +221,11 @@ def test_a_folder_made_for_weights_is_found_with_its_tokenizer(tmp_path, place):
 
 
 def test_what_was_looked_at_is_said(tmp_path):
-    with pytest.raises(CheckpointError, match=r"has no weights file, nor have its folders data, checkpoints"):
-        preview(tmp_path)
+    refusal(lambda: preview(tmp_path), r"has no weights file, nor have its folders data, checkpoints")
     (tmp_path / "runs").mkdir()
     torch.save(model().state_dict(), tmp_path / "runs" / "best.pt")
-    with pytest.raises(CheckpointError, match=r"has no weights file itself, but .*runs/best\.pt is one; open that"):
-        preview(tmp_path)
+    refusal(lambda: preview(tmp_path), r"has no weights file itself, but .*runs/best\.pt is one; open that")
     for name in "ab":
         (tmp_path / "data").mkdir(exist_ok=True)
         torch.save(model().state_dict(), tmp_path / "data" / f"{name}.pt")
-    with pytest.raises(CheckpointError, match=r"several weights files \('data/a\.pt', 'data/b\.pt'\)"):
-        preview(tmp_path)
+    refusal(lambda: preview(tmp_path), r"several weights files \('data/a\.pt', 'data/b\.pt'\)")

@@ -182,8 +182,7 @@ def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
     assert len(test.get("bidi_component")) > 1
 
 
-def test_it_is_spoken_whole(open_lesson, open_page):
-    spoken_whole(open_page, PARTS["open"], words_of(*SUFFIXES))
+def test_a_lesson_is_spoken_whole(open_lesson):
     test = open_lesson(answers=ANSWERS, lang="qps")
     names = ("deep", "own", *(entry.title for entry in loading.usable().values()), *loading.usable())
     data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu")
@@ -192,7 +191,8 @@ def test_it_is_spoken_whole(open_lesson, open_page):
     assert not found, "\n".join(found)
 
 
-def test_the_checkpoints_page_leads_to_it_and_is_spoken_whole(open_page, tmp_path, monkeypatch):
+def test_it_and_what_leads_to_it_is_spoken_whole(open_page, tmp_path, monkeypatch):
+    spoken_whole(open_page, PARTS["open"], words_of(*SUFFIXES))
     explained_by(monkeypatch, "importers")
     data = words_of(*SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values()))
     spoken_whole(open_page, KERNELS["checkpoints"], {"dev", "tsv"} | data)
