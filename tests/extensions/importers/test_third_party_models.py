@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import streamlit as st
+import torch
 from safetensors.torch import save_file
 
 from glassformer.extensions.importers import imported_model, third_party_models
@@ -23,7 +24,8 @@ ANSWERS = (
 
 
 def state(**sizes):
-    """The parameters of a tutorial's model."""
+    """The parameters of a tutorial's model, the same whatever was drawn before."""
+    torch.manual_seed(0)
     return {name: value.contiguous() for name, value in at_random(Article(STYLES["S4"], **sizes)).state_dict().items()}
 
 

@@ -15,10 +15,10 @@ from transformer.checkpoint.save import CheckpointContents, save
 
 def raw(folder, dtype=torch.float32, **changes):
     """A folder of a random decoder whose text is ids."""
-    config = tiny_config(**{**DECODER, "unk_id": None, "normalisation": (), **changes})
-    model = tiny_model(dtype=torch.float32, **{**DECODER, "unk_id": None, "normalisation": (), **changes})
-    pieces = Vocabularies("raw", Options(size=config.src_vocab_size), {})
-    save(CheckpointContents(config, model.state_dict(), pieces, {}), folder, dtype=dtype)
+    sizes = {**DECODER, "unk_id": None, "normalisation": (), **changes}
+    model = tiny_model(dtype=torch.float32, **sizes)
+    pieces = Vocabularies("raw", Options(size=model.config.src_vocab_size), {})
+    save(CheckpointContents(tiny_config(**sizes), model.state_dict(), pieces, {}), folder, dtype=dtype)
     return folder
 
 

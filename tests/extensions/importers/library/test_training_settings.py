@@ -48,10 +48,6 @@ def model():
     return at_random(TorchModel(norm_first=True)).eval()
 
 
-def states(n=2):
-    return [at_random(TorchModel(norm_first=True), seed=seed).eval() for seed in range(n)]
-
-
 def same(theirs, ours):
     with torch.inference_mode():
         assert (ours(*PADDED) - theirs(*PADDED)).abs().max() < 1e-5
@@ -179,7 +175,7 @@ AVERAGES = {
 
 @pytest.mark.parametrize("kind", AVERAGES)
 def test_an_average_of_the_weights_is_a_choice_and_never_mixed(tmp_path, kind):
-    own, other = states()
+    own, other = (at_random(TorchModel(norm_first=True), seed=seed).eval() for seed in range(2))
     content, prefix = AVERAGES[kind](own.state_dict(), other.state_dict())
     torch.save(content | {"args": NAMESPACE}, tmp_path / "m.pt")
     (asked,) = [one for one in preview(tmp_path / "m.pt").report.asked if one.name == "prefix"]
