@@ -12,7 +12,6 @@ from tests.extensions.toolkits.plain import check
 from tests.extensions.toolkits.references import joey_nmt
 from tests.extensions.toolkits.test_opennmt import table
 from transformer.checkpoint.opening import load
-from transformer.errors import CheckpointError
 
 SIZES = (23, 19)
 STACK = {
@@ -115,6 +114,5 @@ def test_a_config_that_is_missing_none_or_does_not_say_where_norms_stand(tmp_pat
 def test_a_table_of_positions_of_another_shape_is_refused_by_name(tmp_path):
     for shape in ((0, 5000, 12), (60000,), (5000, 11)):
         path, _ = saved(tmp_path, extra={"encoder.pe.pe": torch.zeros(shape)})
-        with pytest.raises(CheckpointError, match=r"encoder\.(pe\.pe|embedding\.positions\.table)") as caught:
-            opening.preview(path)
-        assert "\n" not in str(caught.value)
+        said = r"encoder\.(pe\.pe|embedding\.positions\.table)"
+        refusal(lambda path=path: opening.preview(path), said)

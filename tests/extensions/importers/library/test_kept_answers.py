@@ -12,7 +12,6 @@ from tests.extensions.importers.test_import_command import as_arguments
 from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from tests.extensions.refusing import refusal
 from transformer.__main__ import main
-from transformer.errors import CheckpointError
 
 SAID = dict(ANSWERS)
 
@@ -72,9 +71,7 @@ def test_a_damaged_file_or_an_impossible_answer_names_the_file(model, kept, cont
     refusal(lambda: transformer.preview(model), message)
     kept.write_text(json.dumps(SAID))
     model.write_bytes(b"no tensors")
-    with pytest.raises(CheckpointError) as found:
-        transformer.preview(model)
-    assert "was read from" not in str(found.value)  # where answers are not at fault nothing is said of them
+    assert "was read from" not in refusal(lambda: transformer.preview(model))  # where answers are not at fault
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, monkeypatch, capsys):

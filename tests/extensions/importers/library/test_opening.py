@@ -180,7 +180,9 @@ def test_positions_that_no_formula_gives_are_learned(tmp_path, off):
 
 def test_tied_tables_are_one_and_numbers_beside_the_weights_answer(tmp_path):
     theirs = at_random(Annotated(vocabs=(19, 19)))
-    theirs.tgt_embed[0].lut.weight = theirs.generator.proj.weight = theirs.src_embed[0].lut.weight
+    (shared, *others) = map(theirs.get_submodule, ("src_embed.0.lut", "tgt_embed.0.lut", "generator.proj"))
+    for other in others:
+        other.weight = shared.weight
     ours = load(saved(tmp_path / "m.pt", theirs.state_dict()), answers=PRE).model
     assert (ours.config.shared_vocab, ours.config.tie_output) == (True, True)
     assert (ours(*PADDED) - theirs(*PADDED)).abs().max() < 1e-5
