@@ -21,7 +21,7 @@ def assert_sentence(error: Exception, begins: str | tuple[str, ...] = "", *, mos
 
 def refusal(
     call: Callable[[], Any],
-    says: str = "",
+    says: str | None = None,
     begins: str = "",
     kind: type[Exception] = CheckpointError,
     *,
