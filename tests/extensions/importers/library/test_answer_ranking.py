@@ -134,9 +134,12 @@ def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
     assert report.notes[-1] == POINTS_TO_THE_DOCTOR
     assert fields["n_heads"] == field("n_heads", [1, 3])  # said once, and nothing is best
     assert best_answers(report) == {}
-    alone, fields = ranked(one, Samples(pairs.sources), n_heads=[1, 3])
-    assert POINTS_TO_THE_DOCTOR not in alone.notes  # without targets nothing is known of its task
-    assert all(choice.score is not None for choice in fields["n_heads"].choices)
+    decoder = Tried(tiny_model(dtype=torch.float32, **DECODER), RawIds(17), RawIds(17))
+    for other in (one, decoder):  # without targets nothing is known of its task, and its answers keep their order
+        alone, fields = ranked(other, Samples(pairs.sources), n_heads=[1, 3])
+        assert POINTS_TO_THE_DOCTOR not in alone.notes
+        assert all(choice.score is not None for choice in fields["n_heads"].choices)
+    assert "no better than guessing" in alone.notes[-1]
 
 
 def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse):
