@@ -217,6 +217,12 @@ def test_a_disk_without_room(tmp_path, model, monkeypatch):
     refused(saved(tmp_path / "m.pt", model.state_dict()), "10 are free")
 
 
+@given(start=st.binary(max_size=80))
+def test_any_beginning_is_a_file_of_torch_or_refused_in_a_sentence(start):
+    read = made_or_refused(lambda: pickles.check_kind(start, label="m/x.pt") or True, "m/x.pt: ")
+    assert start.startswith((kinds.ZIP, kinds.LEGACY)) == bool(read)
+
+
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 0.999), byte=st.integers(0, 255), new=st.booleans())
 def test_a_file_with_a_wrong_byte_is_opened_or_refused(tmp_path_factory, place, byte, new):
