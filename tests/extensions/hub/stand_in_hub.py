@@ -76,16 +76,15 @@ class _Answers(BaseHTTPRequestHandler):
     def _folder(self, name: str, revision: str) -> Path | None:
         """The model's folder; None if this has answered that there is none."""
         folder = self.server.folder / name.replace("/", "--")
-        if name == GATED:
-            self._send(403, b"", **{"X-Error-Code": "GatedRepo"})
-        elif name == "busy/hub":
-            self._send(500, b"")
-        elif not folder.is_dir():
-            self._send(401, b"", **{"X-Error-Code": "RepoNotFound"})
-        elif revision not in ("main", "v1", COMMIT):
-            self._send(404, b"", **{"X-Error-Code": "RevisionNotFound"})
-        else:
+        refused = {GATED: (403, "GatedRepo"), "busy/hub": (500, "")}.get(name)
+        if refused is None and not folder.is_dir():
+            refused = (401, "RepoNotFound")
+        if refused is None and revision not in ("main", "v1", COMMIT):
+            refused = (404, "RevisionNotFound")
+        if refused is None:
             return folder
+        status, code = refused
+        self._send(status, b"", **({"X-Error-Code": code} if code else {}))
         return None
 
     def _send(self, status: int, content: bytes, **headers: str) -> None:

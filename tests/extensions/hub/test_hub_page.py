@@ -1,5 +1,7 @@
 """The app opens models of the hub's cache by name, lists them, and downloads only where its operator allows it."""
 
+from functools import partial
+
 import pytest
 
 from glassformer.extensions.hub import hub_models
@@ -7,6 +9,7 @@ from glassformer.extensions.hub.hub_cache import pull
 from glassformer.server import server_options
 from tests.extensions.scripts import OPEN
 from tests.pages.conftest import STEP, check
+from tests.pages.reading import told
 
 
 @pytest.fixture
@@ -16,23 +19,15 @@ def mode(monkeypatch):
     return lambda word: monkeypatch.setattr(server_options, "hub", lambda: word)
 
 
-def said(test):
-    return "\n".join(
-        str(element.value) for kind in ("caption", "markdown", "error", "info", "warning") for element in test.get(kind)
-    )
+said = partial(told, kinds=("caption", "markdown", "error", "info", "warning"))
 
 
-def test_a_name_opens_from_the_cache(open_page, hub, mode):
+def test_a_name_opens_from_the_cache_or_the_command_that_brings_it_is_said(open_page, hub, mode):
+    mode("cache")
+    assert "glassformer pull our/tiny" in said(open_page(STEP, model="our/tiny"))
     pull("our/tiny")
-    mode("cache")
-    test = open_page(STEP, model="our/tiny", src="ba lo")
-    assert test.query_params["model"] == "our/tiny"
-
-
-def test_what_is_not_there_is_said_with_the_command_that_brings_it(open_page, hub, mode):
-    mode("cache")
-    test = open_page(STEP, model="our/tiny")
-    assert "glassformer pull our/tiny" in said(test).replace("\\", "")
+    hub_models._models.clear()
+    assert open_page(STEP, model="our/tiny", src="ba lo").query_params["model"] == "our/tiny"
 
 
 @pytest.mark.parametrize(

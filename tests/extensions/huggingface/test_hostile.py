@@ -15,6 +15,7 @@ from glassformer.extensions.huggingface.folder import import_folder
 from tests.conftest import AT_ONCE
 from tests.extensions.huggingface.parity import change_config, saved
 from tests.extensions.huggingface.tiny_families import FAMILIES, model_of
+from tests.extensions.refusing import assert_sentence
 from transformer.errors import CheckpointError
 
 CONFIG, GENERATION = "config.json", "generation_config.json"
@@ -45,13 +46,8 @@ def refusal(folder):
     try:
         assert str(import_folder(folder).report)
     except CheckpointError as error:
-        said = str(error)
-    else:
-        return ""
-    assert said.startswith(str(folder))
-    assert "\n" not in said
-    assert len(said) < 1200
-    return said
+        return assert_sentence(error, str(folder), most=1200)
+    return ""
 
 
 def test_tensors_that_are_wrong_are_named(family):

@@ -63,16 +63,8 @@ def test_16_bits_stay_16_bits_on_the_disk_and_where_memory_is_short(folder, tmp_
     assert narrow.run("12 7 5").tgt_ids == ours.run("12 7 5").tgt_ids
 
 
-SET = {
-    "n_heads": 4, "norm": "pre", "scale_embedding": True, "activation": "relu", "prepend_source_bos": False,
-    "append_source_eos": True,
-}  # fmt: skip
-
-
-WORDS = [
-    "glass", "kitten", "abcdef", "umbrella", "noon", "aabbcc", "zx", "hello", "monday", "quietly", "transform", "lamp",
-    "books",
-]  # fmt: skip
+WORDS = ["glass", "kitten", "abcdef", "umbrella", "noon", "aabbcc", "zx", "hello", "monday", "quietly", "transform",
+         "lamp", "books"]  # fmt: skip
 
 
 def as_arguments(answers):
@@ -89,37 +81,36 @@ def reverse(tmp_path_factory):
 
 
 def test_a_tutorials_file_is_asked_about_scored_answered_and_runs(reverse, tmp_path, capsys):
-    out, pieces = tmp_path / "ours", ["--pieces", str(REVERSE / "pieces.model")]
-    command = ["import", str(reverse / "reverse.pt"), "--out", str(out), *pieces]
-    assert main([*command, "--pairs", str(reverse / "pairs.tsv")]) == 2
+    out, pieces, file = tmp_path / "ours", REVERSE / "pieces.model", reverse / "reverse.pt"
+    command = ["import", str(file), "--out", str(out), "--pieces", str(pieces)]
+    with_pairs = [*command, "--pairs", str(reverse / "pairs.tsv")]
+    assert main(with_pairs) == 2
     printed = capsys.readouterr()
     assert "3 fields listed above need answers" in printed.err  # where others are hardly worse
     assert not out.exists()
-    assert re.search(
-        r"  norm  pre  decided by pairs  Your pairs decide: pre fits best \(loss 0\.\d+ on 13 ", printed.out
-    )
+    decided = r"  norm  pre  decided by pairs  Your pairs decide: pre fits best \(loss 0\.\d+ on 13 "
+    assert re.search(decided, printed.out)
     assert "--set n_heads=4 --set activation=relu --set prepend_source_bos=false" in printed.out
     assert re.search(r"--set n_heads=\.\.\.  4 \(\d\.\d{3}\), ", printed.out)
-    answers = {"n_heads": 4, "activation": "relu", "prepend_source_bos": False}
-    told = as_arguments(answers)
-    assert main([*command, "--pairs", str(reverse / "pairs.tsv"), *told]) == 0
+    answers = {"n_heads": 4, "activation": "relu", "prepend_source_bos": False, "scale_embedding": True}
+    assert main([*with_pairs, *as_arguments(answers)]) == 0
     assert "answers kept in " in capsys.readouterr().out
     ours, shipped = load(out), load(REVERSE)
     assert [ours.run(word).output_text for word in WORDS[:4]] == [word[::-1] for word in WORDS[:4]]
     theirs = shipped.model.state_dict()
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.model.state_dict().items())
-    given = transformer.Given(pieces=REVERSE / "pieces.model")
-    assert transformer.load(reverse / "reverse.pt", given=given).config == ours.config  # without the pairs, too
-    (reverse / "reverse.answers.json").unlink()
-    given = transformer.Given(pieces=REVERSE / "pieces.model", pairs=reverse / "pairs.tsv")
-    opened = transformer.load(reverse / "reverse.pt", answers=answers, given=given)
+    without = transformer.Given(pieces=pieces)
+    assert transformer.load(file, given=without).config == ours.config  # without the pairs, too
+    file.with_name("reverse.answers.json").unlink()
+    given = transformer.Given(pieces=pieces, pairs=reverse / "pairs.tsv")
+    opened = transformer.load(file, answers=answers, given=given)
     assert opened.config == ours.config
     assert opened.warnings[0].startswith("norm = pre. Your pairs decide: ")
     answers |= {"norm": "post"}  # which pairs refute, and the user says all the same
-    fields = {
-        one.name: one for one in transformer.preview(reverse / "reverse.pt", answers=answers, given=given).report.fields
-    }
-    assert (fields["norm"].how, fields["norm"].value) == ("answered", "post")
+    norm = next(
+        one for one in transformer.preview(file, answers=answers, given=given).report.fields if one.name == "norm"
+    )
+    assert (norm.how, norm.value) == ("answered", "post")
 
 
 def test_the_example_of_the_docs_opens_it(reverse, tmp_path, capsys, monkeypatch):

@@ -1,14 +1,21 @@
-"""Of other programs' models only those inside the folders of checkpoints are found; each is opened once."""
+"""Of other programs' models only those inside the folders of checkpoints are found, each opened once, or kept anew.
+
+With its answers a model becomes a folder of a new name inside the folder of checkpoints; nothing there is replaced.
+"""
+
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
+import torch
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.importers import imported_model, third_party_models
 from glassformer.extensions.importers.library.opening import QuestionsError
 from glassformer.runs import loading
 from tests.extensions.importers.library.tutorial_models import STYLES, Article, at_random
-from transformer.errors import CheckpointError
+from tests.extensions.refusing import refusal
+from transformer.checkpoint.load import load
 
 ANSWERS = (
     ("n_heads", 4), ("norm", "post"), ("scale_embedding", False), ("activation", "relu"), ("pad_id", 0),
@@ -17,7 +24,8 @@ ANSWERS = (
 
 
 def state(**sizes):
-    """The parameters of a tutorial's model."""
+    """The parameters of a tutorial's model, the same whatever was drawn before."""
+    torch.manual_seed(0)
     return {name: value.contiguous() for name, value in at_random(Article(STYLES["S4"], **sizes)).state_dict().items()}
 
 
@@ -55,9 +63,10 @@ def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson):
     outside = ("../outside.safetensors", "{root}/outside.safetensors", "link/outside.safetensors", "deep/missing.pt")
     for path in (*outside, "", ".", "a\0b", "x" * 5000, "/etc"):
         assert third_party_models.at(path.format(root=lesson)) is None
+    entry = third_party_models.at("lesson.safetensors")
     for path in ("../outside.safetensors", "link/outside.safetensors", "missing.model"):
-        with pytest.raises(CheckpointError, match=r"is missing|points outside the folder"):
-            third_party_models.preview(third_party_models.listed()["lesson.safetensors"], (("pieces", path),))
+        given = (("pieces", path),)
+        refusal(lambda given=given: third_party_models.preview(entry, given), "is missing|points outside the folder")
 
 
 def test_questions_are_raised_and_answers_open_it_once(lesson):
@@ -85,3 +94,50 @@ def test_a_file_that_is_replaced_is_looked_at_again(own):
 def test_files_that_may_be_tokenizers_are_offered(own):
     (own / "lesson.pt.safetensors.outline.json").write_text("{}")  # written by this program beside an upload
     assert third_party_models.beside(third_party_models.listed()["lesson.safetensors"]) == ["words.model"]
+
+
+ODD_NAMES = [
+    "",
+    " ",
+    ".",
+    "..",
+    "../up",
+    "a/b",
+    "/etc/x",
+    "a\\b",
+    ".hidden",
+    "a\0b",
+    "a\nb",
+    "x" * 81,
+    "m.training",
+    "m.npz",
+]
+
+
+def test_a_name_that_is_a_path_or_means_something_else_is_refused():
+    for name in ODD_NAMES:
+        refusal(lambda name=name: imported_model.checked(name), r"cannot be used\. Use 1 to 80 letters")
+
+
+def test_the_folder_is_the_same_model_and_no_second_one_takes_its_place(own):
+    entry = third_party_models.at("lesson.safetensors")
+    folder = imported_model.keep(entry, ANSWERS, " Übung 2 (neu)_模型.v1 ", own)
+    assert folder.name == "Übung 2 (neu)_模型.v1"  # names of any script are taken
+    theirs, ours = third_party_models.open_foreign(entry, ANSWERS), load(folder)
+    assert ours.config == theirs.config
+    assert ours.run("5 6 7").output_text == theirs.run("5 6 7").output_text
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    refusal(lambda: imported_model.keep(entry, ANSWERS, folder.name, own), "already exists; choose another name")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_save_that_fails_leaves_no_folder(own, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    entry = third_party_models.at("lesson.safetensors")
+    monkeypatch.setattr(imported_model, "save", full)
+    refusal(lambda: imported_model.keep(entry, ANSWERS, "half", own), "No space left on device")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+    refusal(lambda: imported_model.keep(entry, ANSWERS, "half", own), "only 1,000 are free")  # before it is written
+    assert not (own / "half").exists()

@@ -117,25 +117,28 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
     assert (folder / "vocab.json").read_text(encoding="utf-8") == "{}"
 
 
+DAMAGED = [
+    (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; the limit is 4,000,000"),
+    (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
+    (VOCABULARY, b'{"family": "raw"}', "size: is missing; for a model without a tokenizer"),
+    (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model's embedding table has only 7 rows"),
+    (VOCABULARY, b'{"family": "gpt2", "options": {"size": 900}}', "900 tokens in vocab.json. All three must be"),
+    ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
+    ("merges.txt", b"a b c\n", "merges.txt: line 1 is 'a b c'"),
+]
+
+
 def test_damaged_folders(tmp_path):
-    written("gpt2", tmp_path / "spoilt")
+    folder = tmp_path / "spoilt"
+    written("gpt2", folder)
     assert list_checkpoints([tmp_path])[0].error is None
-    for file, content, message in (
-        (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; the limit is 4,000,000"),
-        (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
-        (VOCABULARY, b'{"family": "raw"}', "size: is missing; for a model without a tokenizer"),
-        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model's embedding table has only 7 rows"),
-        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 900}}', "900 tokens in vocab.json. All three must be"),
-        ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
-        ("merges.txt", b"a b c\n", "merges.txt: line 1 is 'a b c'"),
-    ):
-        path = tmp_path / "spoilt" / file
-        whole = path.read_bytes()
-        path.write_bytes(content)
-        refused(tmp_path / "spoilt", message)
-        path.write_bytes(whole)
-    (tmp_path / "spoilt" / "merges.txt").unlink()
-    refused(tmp_path / "spoilt", "merges.txt: is missing")
+    for file, content, message in DAMAGED:
+        whole = (folder / file).read_bytes()
+        (folder / file).write_bytes(content)
+        refused(folder, message)
+        (folder / file).write_bytes(whole)
+    (folder / "merges.txt").unlink()
+    refused(folder, "merges.txt: is missing")
     assert "merges.txt: is missing" in list_checkpoints([tmp_path])[0].error  # a listed folder is looked at again
 
 

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from glassformer.extensions.importers.library import opening
-from tests.extensions.toolkits import reference_marian
-from tests.extensions.toolkits.plain import check, filled
+from tests.extensions.refusing import refusal
+from tests.extensions.toolkits.plain import check
+from tests.extensions.toolkits.references import marian
 from transformer.checkpoint.opening import load
-from transformer.errors import CheckpointError
 
 SIZES = (23, 19)
 OPTIONS = {
@@ -36,18 +36,14 @@ VARIANTS = {
 }
 
 
-def saved(folder, *, extra=None, drop=(), packed=False, array=None, **changes):
+def saved(folder, *, learned=False, packed=False, array=None, **changes):
     """A folder as a training leaves it."""
-    options = {key: value for key, value in (OPTIONS | changes).items() if key not in drop}
-    sizes = options["dim-vocabs"] if isinstance(options.get("dim-vocabs"), list) else SIZES
-    state = filled(
-        reference_marian.shapes(OPTIONS | {k: v for k, v in changes.items() if k in OPTIONS or "post" in k}, sizes)
-    )
-    state |= extra or {}
-    reference = reference_marian.Reference(state, options, max(sizes))
+    options = OPTIONS | changes
+    sizes = options["dim-vocabs"]
+    reference = marian(options, sizes, learned=learned)
     folder.mkdir(parents=True, exist_ok=True)
     text = yaml.safe_dump(options).encode() + b"\0"
-    arrays = {name: value.numpy() for name, value in state.items()}
+    arrays = {name: value.numpy() for name, value in reference.state.items()}
     arrays["special:model.yml"] = np.frombuffer(text, np.int8) if array is None else array
     (np.savez_compressed if packed else np.savez)(folder / "model.npz", **arrays)
     for side, size in zip(("src", "trg"), sizes, strict=True):
@@ -72,8 +68,7 @@ def test_it_computes_what_marian_does(tmp_path, name):
 
 
 def test_learned_positions_and_a_vocabulary_as_yaml_has_it(tmp_path):
-    """Learned positions take the place of the scale."""
-    path, reference = saved(tmp_path, extra=filled({"Wpos": (1000, 12)}))
+    path, reference = saved(tmp_path, learned=True)
     checkpoint = load(path)
     check(checkpoint, reference, size=SIZES, least=2)
     tokenizer = checkpoint.src_tokenizer
@@ -117,14 +112,12 @@ def test_files_that_are_no_such_arrays(tmp_path):
         "must be a text of at most 1,000,000 bytes": {"array": np.zeros(4)},
     }.items():
         path, _ = saved(tmp_path / message[:5], **how)
-        with pytest.raises(CheckpointError, match=message):
-            opening.preview(path)
+        refusal(lambda path=path: opening.preview(path), message)
     path, _ = saved(tmp_path / "good")
     content = path.read_bytes()
     for share in (0.0, 0.3, 0.9, 0.999):
         path.write_bytes(content[: int(len(content) * share)])
-        with pytest.raises(CheckpointError):
-            opening.preview(path)
+        refusal(lambda path=path: opening.preview(path))
 
 
 def test_a_claim_of_more_than_there_is_takes_no_memory(tmp_path):
@@ -133,17 +126,14 @@ def test_a_claim_of_more_than_there_is_takes_no_memory(tmp_path):
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 12)})
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("more.npy", header.getvalue())
-    with pytest.raises(CheckpointError, match="claims to have a different number of bytes than it has"):
-        opening.preview(path)
+    refusal(lambda: opening.preview(path), "claims to have a different number of bytes than it has")
 
 
 def test_settings_and_vocabularies_that_are_none_are_told_by_their_file(tmp_path):
     path, _ = saved(tmp_path)
     for text in ("[1, 2]", "a: &x [1]\nb: *x", "a: !!python/object/apply:os.system [x]", "[" * 2000):
         replaced(path, text)
-        with pytest.raises(CheckpointError, match=r"special:model\.yml") as caught:
-            opening.preview(path)
-        assert "\n" not in str(caught.value)
+        refusal(lambda: opening.preview(path), r"special:model\.yml")
     replaced(path, yaml.safe_dump(OPTIONS))
     for pieces, message in (
         ("the: 0\n", "the token with id 0 must be </s>"),
@@ -154,5 +144,4 @@ def test_settings_and_vocabularies_that_are_none_are_told_by_their_file(tmp_path
     ):
         for side in ("src", "trg"):
             (tmp_path / f"vocab.{side}.yml").write_text(pieces)
-        with pytest.raises(CheckpointError, match=message):
-            opening.preview(path)
+        refusal(lambda: opening.preview(path), message)

@@ -2,7 +2,6 @@
 
 import argparse
 import collections
-import math
 import sys
 import types
 
@@ -10,11 +9,11 @@ import pytest
 import torch
 
 from glassformer.extensions.importers.library import opening
-from tests.extensions.toolkits import reference_opennmt
-from tests.extensions.toolkits.plain import check, filled
+from tests.extensions.refusing import refusal
+from tests.extensions.toolkits.plain import check
+from tests.extensions.toolkits.references import opennmt, sines
 from tests.extensions.toolkits.test_records import of_module
 from transformer.checkpoint.opening import load
-from transformer.errors import CheckpointError
 
 SIZES = (23, 19)
 OPT = {
@@ -72,20 +71,15 @@ def vocabulary(names, version):
     return fields
 
 
-def saved(folder, *, version=2, extra=None, sizes=SIZES, **changes):
+def saved(folder, *, version=2, **changes):
     opt = OPT | OF_VERSION[version] | changes
     shared = opt["share_embeddings"]
-    sizes = (sizes[0],) * 2 if shared else sizes
-    state = filled(reference_opennmt.shapes(opt, sizes, version=version))
-    tables = [reference_opennmt.TABLE.format(stack) for stack in ("encoder", "decoder")]
-    if shared:
-        state[tables[1]] = state[tables[0]]
-    place = "" if version == 3 else "0."
-    generator = filled({f"{place}weight": (sizes[1], 12), f"{place}bias": (sizes[1],)}, seed=5)
-    if opt["share_decoder_embeddings"]:
-        generator[f"{place}weight"] = state[tables[1]]
-    reference = reference_opennmt.Reference(state, generator, opt)
-    state |= {f"{one}.embeddings.make_embedding.pe.pe": table(opt) for one in ("encoder", "decoder")} | (extra or {})
+    sizes = (SIZES[0],) * 2 if shared else SIZES
+    reference = opennmt(opt, sizes, version)
+    of_generator = {name: name.removeprefix("generator.") for name in reference.state if name.startswith("generator.")}
+    generator = {short: reference.state[name] for name, short in of_generator.items()}
+    state = {name: value for name, value in reference.state.items() if name not in of_generator}
+    state |= {f"{one}.embeddings.make_embedding.pe.pe": table(opt) for one in ("encoder", "decoder")}
     folder.mkdir(parents=True, exist_ok=True)
     content = {
         "model": state, "generator": generator, "opt": argparse.Namespace(**opt),
@@ -98,16 +92,10 @@ def saved(folder, *, version=2, extra=None, sizes=SIZES, **changes):
     return folder / "model_step_5.pt", reference
 
 
-def table(opt, most=5000, d=12):
-    """Its buffer, in the arithmetic of its own code."""
-    if opt.get("position_encoding_type") == "SinusoidalConcat":
-        waves = torch.exp(torch.arange(d // 2, dtype=torch.float) * -(math.log(10000) / (d // 2 - 1)))
-        angle = torch.arange(most, dtype=torch.float)[:, None] * waves
-        return torch.cat([angle.sin(), angle.cos()], dim=1)[:, None]
-    waves = torch.exp(torch.arange(0, d, 2, dtype=torch.float) * -(math.log(10000.0) / d))
-    made, angle = torch.zeros(most, d), torch.arange(most).float()[:, None] * waves
-    made[:, 0::2], made[:, 1::2] = angle.sin(), angle.cos()
-    return made[:, None]
+def table(opt, most=5000):
+    """Its buffer [L, 1, D], in float32."""
+    apart = opt.get("position_encoding_type") == "SinusoidalConcat"
+    return sines(0, most, 12, apart=apart)[:, None].float()
 
 
 @pytest.mark.parametrize(
@@ -146,9 +134,7 @@ def test_ids_that_differ_and_a_vocabulary_that_is_missing(tmp_path):
     content = torch.load(path, weights_only=False)
     content["vocab"]["src"][:2] = "<blank>", "<unk>"
     torch.save(content, path)
-    with pytest.raises(CheckpointError, match=r"<blank>.* has the id 0 in the source's list of tokens and 1"):
-        opening.preview(path)
+    refusal(lambda: opening.preview(path), r"<blank>.* has the id 0 in the source's list of tokens and 1")
     for odd in (None, [[["src"], {}], ["tgt", 5]]):
         torch.save(content | {"vocab": odd}, path)
-        with pytest.raises(CheckpointError, match="has no vocabulary"):
-            opening.preview(path)
+        refusal(lambda: opening.preview(path), "has no vocabulary")

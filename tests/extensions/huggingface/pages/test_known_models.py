@@ -1,12 +1,17 @@
-"""The table of well-known models has what transformers builds of the same sizes, and the address opens it."""
+"""The table of well-known models has what transformers builds of the same sizes, and the address opens it.
+
+The Checkpoints page lists exactly the families of Hugging Face's folders that open.
+"""
 
 import torch
 import transformers
 from transformers import AutoConfig
 
+from glassformer.extensions.huggingface.folder import FAMILIES
 from glassformer.extensions.huggingface.known_models import known_models, made_of
-from tests.pages.conftest import INSIDE
+from tests.pages.conftest import CHECKPOINTS, INSIDE
 from tests.pages.reading import address
+from tests.pages.test_checkpoints import unescaped
 from transformer.model.config import ModelConfig
 
 SIZES = {
@@ -36,18 +41,22 @@ def cells(name):
     return {str(about): str(text) for about, text in made_of(known_models()[name]).items()}
 
 
+PAPERS = {  # of BERT, GPT-2, T5, BART and LLaMA
+    "Norm": ["LayerNorm, post-norm", "LayerNorm, pre-norm", "RMSNorm, pre-norm", "LayerNorm, post-norm",
+             "RMSNorm, pre-norm"],
+    "Feed-forward": ["GELU", "GELU (tanh)", "ReLU", "GELU", "SwiGLU"],
+    "Biases": ["yes", "yes", "no", "yes", "no"],
+}  # fmt: skip
+
+
 def test_what_their_papers_say():
-    bert, gpt, t5, bart, llama = map(cells, known_models())
-    assert bert["Norm"] == bart["Norm"] == "LayerNorm, post-norm"
-    assert gpt["Norm"] == "LayerNorm, pre-norm"
-    assert t5["Norm"] == llama["Norm"] == "RMSNorm, pre-norm"
-    assert [one["Feed-forward"] for one in (bert, gpt, t5, bart, llama)] == [
-        "GELU", "GELU (tanh)", "ReLU", "GELU", "SwiGLU"]  # fmt: skip
+    made = [cells(name) for name in known_models()]
+    assert {about: [one[about] for one in made] for about in PAPERS} == PAPERS
+    bert, gpt, t5, _, llama = made
     assert bert["Who sees whom"] == "encoder: all"
     assert gpt["Who sees whom"] == llama["Who sees whom"] == "decoder: earlier tokens"
     assert t5["Who sees whom"] == "encoder: all; decoder: earlier tokens; decoder: the source"
     assert llama["Output layer"] == "a table of its own"
-    assert [one["Biases"] for one in (bert, gpt, t5, bart, llama)] == ["yes", "yes", "no", "yes", "no"]
 
 
 def test_a_model_that_gives_no_logits_or_has_a_gate_of_another_kind_is_described():
@@ -70,3 +79,10 @@ def test_the_address_opens_the_table(open_page):
     assert list(table.columns) == ["This model", *SIZES]
     assert table.loc["Norm"]["T5"] == "RMSNorm, pre-norm"
     assert address(test)["families"] == "1"
+
+
+def test_the_families_that_open_are_those_of_the_code(open_page):
+    test = open_page(CHECKPOINTS, model="reverse")
+    (families,) = [one.value.iloc[:, 0] for one in test.table if "GPT-2" in one.value.index]
+    said = ", ".join(unescaped(kinds) for kinds in families)
+    assert sorted(said.split(", ")) == sorted(FAMILIES)

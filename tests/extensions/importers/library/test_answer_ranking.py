@@ -1,7 +1,6 @@
 """What a file cannot say is found by trying it on a few texts, or is said to be undecided."""
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import torch.nn.functional as F
 from glassformer.extensions.importers.library import answer_ranking, answer_search
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
+from tests.extensions.refusing import refusal
 from tests.transformer.analysis.test_losses import Tried
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.analysis.losses import MOST_SAMPLES, Samples, Variants, loss_of, read_samples, samples_of
@@ -23,26 +23,34 @@ from transformer.text.tokenizer import RawIds
 
 REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
 WORDS = ("glass", "abcdef", "kitten", "umbrella", "helloworld")
+MORE = (*WORDS, "monday", "quietly", "transform", "lamp", "books", "aabbcc", "noon", "window", "harbour")
+PAIRS = Samples(MORE, tuple(word[::-1] for word in MORE))
 WHY = say("Nothing says so.")
+ON_OFF, ACTIVATIONS = [True, False], ["gelu", "relu", "silu"]
+UNDECIDED = "so this comparison cannot decide between them"
+HEADLESS = "could be tried: This model does not generate text and has no MLM head"
 
 
-def asking(**fields):
+def field(name, values=(), **more):
+    return Field(name, "asked", None, WHY, tuple(map(Choice, values or ())), **more)
+
+
+def asking(*more, **asked):
     """A report that asks fields, each with its choices."""
-    asked = tuple(Field(name, "asked", None, WHY, tuple(map(Choice, values or ()))) for name, values in fields.items())
-    return ImportReport("model.pt", say("A model."), (), (), asked)
+    fields = (*(field(name, values) for name, values in asked.items()), *more)
+    return ImportReport("model.pt", say("A model."), (), (), fields)
 
 
-def structure(*heads):
-    return {
-        "n_heads": list(heads),
-        "norm": ["post", "pre"],
-        "scale_embedding": [True, False],
-        "activation": ["gelu", "relu", "silu"],
-    }
+def ranked(one, samples, *more, progress=lambda done, most: None, **asked):
+    """The report on a model's fields once they were tried, and these by name."""
+    report = scored(asking(*more, **asked), Variants(one).get, samples, progress=progress)
+    return report, {one.name: one for one in report.fields}
 
 
-def by_name(report):
-    return {one.name: one for one in report.fields}
+@pytest.fixture(autouse=True)
+def no_time_for_mistakes(monkeypatch):
+    """Nothing explains pairs that no answers fit."""
+    monkeypatch.setattr(answer_ranking, "SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -51,22 +59,25 @@ def reverse():
     return Tried(found.model, found.src_tokenizer, found.tgt_tokenizer)
 
 
+def as_ids(reverse, texts):
+    """A model's texts as it is given them without a tokenizer, and that model."""
+    size = reverse.model.config.src_vocab_size
+    typed = tuple(" ".join(map(str, reverse.src_tokenizer.encode(text).ids)) for text in texts)
+    return Tried(reverse.model, RawIds(size), RawIds(size)), typed
+
+
 def test_without_references_what_the_model_writes_finds_the_structure(reverse):
-    tried = []
-    asked = {name: values for name, values in structure(2, 4, 8).items() if name != "activation"}
-    report = scored(
-        asking(**asked), Variants(reverse).get, Samples(WORDS), progress=lambda done, most: tried.append((done, most))
-    )
+    tried, asked = [], {"n_heads": [2, 4, 8], "norm": ["post", "pre"], "scale_embedding": ON_OFF}
+    report, fields = ranked(reverse, Samples(WORDS), progress=lambda *told: tried.append(told), **asked)
     assert best_answers(report) == {name: getattr(reverse.model.config, name) for name in asked}
-    assert "have a mean probability of 90" in by_name(report)["norm"].evidence
+    assert "have a mean probability of 90" in fields["norm"].evidence
     assert "on 5 texts" in report.notes[-2]
     assert "a wrong model can be certain, too" in report.notes[-1]
     assert tried[-1][0] == len(tried) <= tried[-1][1]
 
 
-@cache
 def a_gpt(score_scale, width=32, half=5, steps=100, size=20):
-    """A decoder alone that learned to repeat: `2 x 1 x 3`."""
+    """A decoder alone that learned to repeat, `2 x 1 x 3`, and lines of its task."""
     torch.manual_seed(0)
     config = ModelConfig(
         n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=4, d_ff=2 * width, dropout=0.0,
@@ -89,44 +100,46 @@ def a_gpt(score_scale, width=32, half=5, steps=100, size=20):
         loss.backward()
         learn.step()
         slower.step()
-    return Tried(model.requires_grad_(False).eval(), RawIds(size), RawIds(size)), rows(8)
+    lines = Samples(tuple(" ".join(map(str, row)) for row in rows(8).tolist()))
+    return Tried(model.requires_grad_(False).eval(), RawIds(size), RawIds(size)), lines
 
 
 def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
-    gpt, rows = a_gpt(None)
-    lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
-    report = scored(asking(**structure(2, 4, 8), eos_id=None), Variants(gpt).get, lines)
-    best, config = best_answers(report), gpt.model.config
-    found = {name: best[name] for name in ("n_heads", "norm", "scale_embedding", "eos_id")}
-    assert found == {name: getattr(config, name) for name in found}
-    assert "4 fits best (loss " in by_name(report)["n_heads"].evidence
-    assert "; the next best is " in by_name(report)["n_heads"].evidence
-    assert "not clearly better than" in by_name(report)["activation"].evidence
+    gpt, lines = a_gpt(None)
+    known = {"n_heads": [2, 4, 8], "norm": ["post", "pre"], "scale_embedding": ON_OFF, "eos_id": None}
+    report, fields = ranked(gpt, lines, activation=ACTIVATIONS, **known)
+    best = best_answers(report)
+    assert {name: best[name] for name in known} == {name: getattr(gpt.model.config, name) for name in known}
+    assert "4 fits best (loss " in fields["n_heads"].evidence
+    assert "; the next best is " in fields["n_heads"].evidence
+    assert "not clearly better than" in fields["activation"].evidence
 
 
 def test_a_forgotten_scale_of_the_scores_is_found():
-    gpt, rows = a_gpt(1.0)
-    lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
-    scales = Field("score_scale", "inferred", None, WHY, tuple(map(Choice, (None, 1.0, 32**-0.5))))
-    asked = asking(n_heads=[1, 2, 4, 8])
-    report = scored(replace(asked, fields=(*asked.fields, scales)), Variants(gpt).get, lines)
+    gpt, lines = a_gpt(1.0)
+    scales = replace(field("score_scale", (None, 1.0, 32**-0.5)), how="inferred")
+    report, fields = ranked(gpt, lines, scales, n_heads=[1, 2, 4, 8])
     assert best_answers(report) == {"n_heads": 4, "score_scale": 1.0}
-    assert "1 fits best" in by_name(report)["score_scale"].evidence
-    assert "null" not in by_name(report)["score_scale"].evidence
-    alone = scored(replace(asked, fields=(scales,)), Variants(gpt).get, lines)  # every question is answered
-    assert alone.fields[0].choices[0] == by_name(report)["score_scale"].choices[0]
+    assert "1 fits best" in fields["score_scale"].evidence
+    assert "null" not in fields["score_scale"].evidence
+    alone, _ = ranked(gpt, lines, scales)  # every question is answered
+    assert alone.fields[0].choices[0] == fields["score_scale"].choices[0]
 
 
 def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
     one = Tried(tiny_model(dtype=torch.float32), RawIds(17), RawIds(19))
     pairs = Samples(("5 6 7", "8 9", "10 11 12"), ("12 4", "5 6 7", "8"))
-    report = scored(asking(n_heads=[1, 3]), Variants(one).get, pairs)
+    report, fields = ranked(one, pairs, n_heads=[1, 3])
     assert report.notes[-2].startswith("Even the best answers are no better than guessing: their loss on 3 texts is ")
     assert report.notes[-1] == POINTS_TO_THE_DOCTOR
-    assert by_name(report)["n_heads"] == by_name(asking(n_heads=[1, 3]))["n_heads"]  # said once, and nothing is best
+    assert fields["n_heads"] == field("n_heads", [1, 3])  # said once, and nothing is best
     assert best_answers(report) == {}
-    alone = scored(asking(n_heads=[1, 3]), Variants(one).get, Samples(pairs.sources))
-    assert POINTS_TO_THE_DOCTOR not in alone.notes  # without targets nothing is known of its task
+    decoder = Tried(tiny_model(dtype=torch.float32, **DECODER), RawIds(17), RawIds(17))
+    for other in (one, decoder):  # without targets nothing is known of its task, and its answers keep their order
+        alone, fields = ranked(other, Samples(pairs.sources), n_heads=[1, 3])
+        assert POINTS_TO_THE_DOCTOR not in alone.notes
+        assert all(choice.score is not None for choice in fields["n_heads"].choices)
+    assert "no better than guessing" in alone.notes[-1]
 
 
 def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse):
@@ -136,65 +149,54 @@ def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse
     with torch.no_grad():
         for layer in (*model.encoder.layers, *model.decoder.layers):
             layer.ffn.down_proj.weight.mul_(1e-8)
-    one = Tried(model.requires_grad_(False).eval(), reverse.src_tokenizer, reverse.tgt_tokenizer)
-    pairs = Samples(WORDS, tuple(word[::-1] for word in WORDS))
-    for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
-        report = scored(asking(activation=values), Variants(one).get, pairs)
+    one = replace(reverse, model=model.requires_grad_(False).eval())
+    for values in (["gelu", "relu"], ["relu", "gelu"]):
+        report, fields = ranked(one, PAIRS.only(range(5)), activation=values)
         assert best_answers(report)["activation"] == values[0]
         assert report.decided == {}
-        assert "so this comparison cannot decide between them" in by_name(report)["activation"].evidence
-
-
-MORE = (*WORDS, "monday", "quietly", "transform", "lamp", "books", "aabbcc", "noon", "window", "harbour")
-PAIRS = Samples(MORE, tuple(word[::-1] for word in MORE))
+        assert UNDECIDED in fields["activation"].evidence
 
 
 def test_what_pairs_show_clearly_is_decided_and_what_they_do_not_stays_a_question(reverse):
-    pad = Field("pad_id", "asked", None, WHY, (), usual=(None,))
-    usual = Field("norm", "asked", None, WHY, (Choice("post"), Choice("pre")), usual=("post",))
-    asked = asking(n_heads=[16, 4], scale_embedding=[True, False], activation=["gelu", "relu", "silu"])
-    asked = replace(asked, fields=(*asked.fields, usual, pad))
-    report = scored(asked, Variants(reverse).get, PAIRS)
-    fields = by_name(report)
+    pad, usual = field("pad_id", usual=(None,)), field("norm", ("post", "pre"), usual=("post",))
+    asked = {"n_heads": [16, 4], "scale_embedding": ON_OFF, "activation": ACTIVATIONS}
+    report, fields = ranked(reverse, PAIRS, usual, pad, **asked)
     assert report.decided == {"n_heads": 4, "scale_embedding": True, "norm": "pre", "pad_id": None}
     assert "4 fits best (loss 0.1" in fields["n_heads"].evidence
     assert "; the next best is 16 (loss " in fields["n_heads"].evidence
     assert report.decisions[0].startswith("n_heads = 4. Your pairs decide: ")
     assert [one.name for one in report.asked] == ["activation"]  # another one is hardly worse
     assert best_answers(report) == {"activation": "relu"}
-    two = scored(asking(n_heads=[2, 4], norm=["post", "pre"]), Variants(reverse).get, PAIRS)
-    assert (two.decided, best_answers(two)) == ({"norm": "pre"}, {"n_heads": 4})  # nor is half the number of heads
     assert "is taken: it is usual, and nothing depends on the choice" in fields["pad_id"].evidence
-    few = scored(asked, Variants(reverse).get, PAIRS.only([0, 1]))
+    two, _ = ranked(reverse, PAIRS, n_heads=[2, 4], norm=["post", "pre"])
+    assert (two.decided, best_answers(two)) == ({"norm": "pre"}, {"n_heads": 4})  # nor is half the number of heads
+    few, fields = ranked(reverse, PAIRS.only([0, 1]), usual, pad, **asked)
     assert (few.decided, best_answers(few)["n_heads"]) == ({}, 4)
-    assert by_name(few)["norm"].usual in ((), ("post",))
-    alone = scored(asked, Variants(reverse).get, Samples(WORDS))
-    assert alone.decided == {}
+    assert fields["norm"].usual in ((), ("post",))
+    assert ranked(reverse, Samples(WORDS), n_heads=[16, 4])[0].decided == {}
 
 
 def test_choices_that_compute_the_same_stay_a_question_where_something_depends_on_them(reverse):
-    asked = asking(n_heads=[16, 4], unk_id=[1, 20, 21], positions=["learned", "none"])
-    report = scored(asked, Variants(reverse).get, PAIRS)
+    report, fields = ranked(reverse, PAIRS, n_heads=[16, 4], unk_id=[1, 20, 21], positions=["learned", "none"])
     assert report.decided == {"n_heads": 4, "positions": "learned"}  # no model is without positions
-    assert "so this comparison cannot decide between them" in by_name(report)["unk_id"].evidence
-    size = reverse.model.config.src_vocab_size
-    raw = Tried(reverse.model, RawIds(size), RawIds(size))
-    ids = [" ".join(map(str, reverse.src_tokenizer.encode(word).ids)) for word in (*PAIRS.sources, *PAIRS.targets)]
-    typed = Samples(tuple(ids[: len(MORE)]), tuple(ids[len(MORE) :]))
-    report = scored(asking(pad_id=[0, None, 1, 24]), Variants(raw).get, typed)  # a letter is the last one
+    assert UNDECIDED in fields["unk_id"].evidence
+    raw, ids = as_ids(reverse, (*PAIRS.sources, *PAIRS.targets))
+    typed = Samples(ids[: len(MORE)], ids[len(MORE) :])
+    report, fields = ranked(raw, typed, pad_id=[0, None, 1, 24])  # a letter is the last one
     assert report.decided == {}
-    assert "Your pairs do not tell these apart: 0, null, 1." in by_name(report)["pad_id"].evidence
+    assert "Your pairs do not tell these apart: 0, null, 1." in fields["pad_id"].evidence
 
 
 def test_a_usual_value_that_pairs_refute_is_usual_no_more(reverse):
-    odd = asking(activation=["relu", "gelu"], scale_embedding=[False, True])
-    fields = tuple(replace(one, usual=(one.choices[0].value,)) for one in odd.fields)
-    report = scored(replace(odd, fields=fields), Variants(reverse).get, PAIRS)
-    assert by_name(report)["activation"].usual == ("relu",)
+    odd = (
+        field("activation", ["relu", "gelu"], usual=("relu",)),
+        field("scale_embedding", [False, True], usual=(False,)),
+    )
+    report, fields = ranked(reverse, PAIRS, *odd)
+    assert fields["activation"].usual == ("relu",)
     assert report.decided == {"scale_embedding": True}
     wrong = Variants(reverse).get({"norm": "post"})  # with which no answer fits
-    report = scored(replace(odd, fields=fields), Variants(wrong).get, PAIRS)
-    assert report.decided == {}
+    assert ranked(wrong, PAIRS, *odd)[0].decided == {}
 
 
 @pytest.mark.parametrize("with_end", [False, True])
@@ -210,46 +212,40 @@ def test_the_loss_of_an_answer_is_that_of_the_text(kind, pairs, with_end):
 
 
 def test_of_pairs_that_no_answer_fits_the_mistake_that_explains_them_is_named(reverse, monkeypatch):
+    copies = Samples(PAIRS.targets, PAIRS.targets)  # the sources come in backwards
+    assert ranked(reverse, copies, n_heads=[4, 2])[0].notes[-1] == POINTS_TO_THE_DOCTOR
     monkeypatch.setattr(answer_ranking, "SECONDS", 3600.0)
-    sources = tuple(pair[::-1] for pair in PAIRS.sources)
-    mixed = Samples(tuple(target for target in sources), PAIRS.targets)  # copies: the sources come in backwards
-    report = scored(asking(n_heads=[4, 2]), Variants(reverse).get, mixed)
-    place = report.notes.index(POINTS_TO_THE_DOCTOR)
-    assert "the mistake “The source read backwards” explains your pairs: the loss is 0.1" in report.notes[place + 1]
-    monkeypatch.setattr(answer_ranking, "SECONDS", 0.0)
-    assert scored(asking(n_heads=[4, 2]), Variants(reverse).get, mixed).notes[-1] == POINTS_TO_THE_DOCTOR
+    notes = ranked(reverse, copies, n_heads=[4, 2])[0].notes
+    named = notes[notes.index(POINTS_TO_THE_DOCTOR) + 1]
+    assert "the mistake “The source read backwards” explains your pairs: the loss is 0.1" in named
 
 
 def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
     headless = Tried(tiny_model(**ENCODER), RawIds(17), RawIds(17))
-    report = scored(asking(n_heads=[1, 3]), Variants(headless).get, Samples(("5 6",)))
-    assert "could be tried: This model does not generate text and has no MLM head" in report.notes[-1]
-    assert by_name(report)["n_heads"].choices == (Choice(1), Choice(3))
+    report, fields = ranked(headless, Samples(("5 6",)), n_heads=[1, 3])
+    assert HEADLESS in report.notes[-1]
+    assert fields["n_heads"].choices == (Choice(1), Choice(3))
     missing = scored(asking(n_heads=[1, 3]), lambda _: None, Samples(("5 6",)))
     assert "some tensors are missing" in missing.notes[-1]
     long = Tried(tiny_model(), RawIds(17), RawIds(19))
-    report = scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("5 " * 40,), ("6",)))
+    report, _ = ranked(long, Samples(("5 " * 40,), ("6",)), n_heads=[1, 3])
     assert "no text is short enough" in report.notes[-1]
-    with pytest.raises(DataError, match="'cat'"):
-        scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("cat",), ("6",)))
-    answered = replace(asking(), fields=(Field("n_heads", "read", 3, WHY),))
+    refusal(lambda: ranked(long, Samples(("cat",), ("6",)), n_heads=[1, 3]), "'cat'", kind=DataError)
+    answered = asking(Field("n_heads", "read", 3, WHY))
     assert scored(answered, lambda _: None, Samples(("5",))) is answered
 
 
 def test_answers_to_which_other_tensors_belong_are_built_once_and_impossible_ones_have_no_score():
-    first, second = tiny_model(seed=0), tiny_model(seed=1)
-    built = []
+    models, built = {"a": tiny_model(seed=0), "b": tiny_model(seed=1)}, []
 
     def build(answers):
         built.append(answers["src_table"])
-        model = {"a": first, "b": second}.get(answers["src_table"])
+        model = models.get(answers["src_table"])
         return model and Tried(model, RawIds(17), RawIds(19))
 
-    report = scored(asking(src_table=["a", "b", "c"], n_heads=[3, 5, 1]), build, Samples(("5 6 7", "8 9")))
-    assert {choice.value: choice.score is None for choice in by_name(report)["src_table"].choices} == {
-        "a": False, "b": False, "c": True,
-    }  # fmt: skip
-    assert by_name(report)["n_heads"].choices[-1] == Choice(5)  # not a divisor of 12
+    table, heads = scored(asking(src_table=["a", "b", "c"], n_heads=[3, 5, 1]), build, Samples(("5 6 7", "8 9"))).fields
+    assert {one.value: one.score is None for one in table.choices} == {"a": False, "b": False, "c": True}
+    assert heads.choices[-1] == Choice(5)  # not a divisor of 12
     assert len(built) < 12
 
 
@@ -271,43 +267,35 @@ def test_variants_share_all_parameters():
 
 def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     """Nobody is asked, as nothing was taken for the source's end so far; the loss tells."""
-    size = reverse.model.config.src_vocab_size
-    raw = Tried(reverse.model, RawIds(size), RawIds(size))
-    ids = {word: reverse.src_tokenizer.encode(word).ids for word in (*WORDS, *(word[::-1] for word in WORDS))}
-    typed = {word: " ".join(map(str, found)) for word, found in ids.items()}
-    pairs = Samples(tuple(typed[word] for word in WORDS), tuple(typed[word[::-1]] for word in WORDS))
+    raw, ids = as_ids(reverse, (*WORDS, *(word[::-1] for word in WORDS)))
+    pairs = Samples(ids[:5], ids[5:])
     end = Field("append_source_eos", "inferred", False, WHY, (Choice(False), Choice(True)))
-    report = asking(n_heads=[16, 4])
-    report = scored(replace(report, fields=(*report.fields, end)), Variants(raw).get, pairs)
+    report, fields = ranked(raw, pairs, end, n_heads=[16, 4])
     assert report.decided == {"n_heads": 4, "append_source_eos": True}
-    assert "Your pairs decide: true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
+    assert "Your pairs decide: true fits best (loss 0.1" in fields["append_source_eos"].evidence
     assert best_answers(report) == {}
-    right, wrong = by_name(report)["append_source_eos"].choices
+    right, wrong = fields["append_source_eos"].choices
     assert (right.output, wrong.output == right.output) == (pairs.targets[0], False)
     ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
-    again = scored(
-        replace(asking(n_heads=[16, 4]), fields=(*asking(n_heads=[16, 4]).fields, end)), Variants(raw).get, ended
-    )
+    again, fields = ranked(raw, ended, end, n_heads=[16, 4])
     assert again.decided == {"n_heads": 4}  # what was assumed stays so
-    assert "false fits best" in by_name(again)["append_source_eos"].evidence
+    assert "false fits best" in fields["append_source_eos"].evidence
+
+
+NO_PAIRS = {
+    "": "contains no texts", "a\tb\tc": "found 3 columns", "a\tb\nc": "line 2: some lines are",
+    "a\t": "expected `source TAB target`", "a" * 6000: "has 6,000 characters; the limit is 5,000",
+}  # fmt: skip
 
 
 def test_lines_are_read_as_pairs_or_as_texts(tmp_path):
     assert samples_of("a\tb\n\n c \td\r\n", label="x") == Samples(("a", "c"), ("b", "d"))
     assert len(samples_of("text\n" * 100, label="x")) == MOST_SAMPLES
-    for content, problem in (
-        ("", "contains no texts"),
-        ("a\tb\tc", "found 3 columns"),
-        ("a\tb\nc", "line 2: some lines are"),
-        ("a\t", "expected `source TAB target`"),
-        ("a" * 6000, "has 6,000 characters; the limit is 5,000"),
-    ):
-        with pytest.raises(DataError, match=problem):
-            samples_of(content, label="pairs.tsv")
-    (tmp_path / "pairs.tsv").write_bytes("\ufeffä\tö\n".encode())
-    assert read_samples(tmp_path / "pairs.tsv") == Samples(("ä",), ("ö",))
-    (tmp_path / "pairs.tsv").write_bytes(b"\xff\xfea\x00")
-    with pytest.raises(DataError, match="not UTF-8"):
-        read_samples(tmp_path / "pairs.tsv")
-    with pytest.raises(DataError, match="cannot be read"):
-        read_samples(tmp_path / "missing.tsv")
+    for content, problem in NO_PAIRS.items():
+        refusal(lambda content=content: samples_of(content, label="pairs.tsv"), problem, kind=DataError)
+    path = tmp_path / "pairs.tsv"
+    refusal(lambda: read_samples(path), "cannot be read", kind=DataError)
+    path.write_bytes("\ufeffä\tö\n".encode())
+    assert read_samples(path) == Samples(("ä",), ("ö",))
+    path.write_bytes(b"\xff\xfea\x00")
+    refusal(lambda: read_samples(path), "not UTF-8", kind=DataError)

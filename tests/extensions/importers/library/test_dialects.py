@@ -63,15 +63,15 @@ def in_order(config, recorded):
     yield from (recorded[f"decoder.{i}.{kind}.weights"] for i in range(config.n_decoder_layers) for kind in cross)
 
 
-def compare(theirs, ours, maps, *, numbers, weights):
+def compare(theirs, ours, maps, *, within):
     maps.clear()
     expected, recorder = theirs(*PADDED), Recorder(["*weights"])
     found = ours(*PADDED, tap=tap_of(recorder))
     assert expected.abs().max() > 0.5
-    assert (found - expected).abs().max() < numbers
+    assert (found - expected).abs().max() < within
     own = list(in_order(ours.config, recorder.values))
     assert len(own) == len(maps)
-    assert all((one - other).abs().max() < weights for one, other in zip(own, maps, strict=True))
+    assert all((one - other).abs().max() < within for one, other in zip(own, maps, strict=True))
 
 
 def own_positions(theirs, ours):
@@ -94,10 +94,10 @@ def test_a_saved_file_computes_what_its_model_did(tmp_path, name, maps):
     if name == "S3":
         PADDED[0][1, 4:] = torch.tensor([7, 8])  # it knows no padding
     try:
-        compare(theirs, ours, maps, numbers=1e-5, weights=1e-5)
+        compare(theirs, ours, maps, within=1e-5)
         theirs = theirs.double()
         own_positions(theirs, ours.double())
-        compare(theirs, ours, maps, numbers=1e-10, weights=1e-10)
+        compare(theirs, ours, maps, within=1e-10)
     finally:
         PADDED[0][1, 4:] = 0
         ours.float()

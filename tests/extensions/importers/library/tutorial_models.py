@@ -50,15 +50,16 @@ def masks(src, tgt, pad):
     return (src != pad)[:, None, None], (tgt != pad)[:, None, None] & torch.ones(n, n, dtype=torch.bool).tril()
 
 
-# The Annotated Transformer.
-
-
-def holding(**parts):
-    """A module that is only a name for others."""
-    module = nn.Module()
-    for name, part in parts.items():
-        setattr(module, name, part)
-    return module
+def put(module, path, part):
+    """Give a module a part by its dotted name; a module on the way is only a name for others."""
+    folder, _, name = path.rpartition(".")
+    if folder:
+        inner = folder.partition(".")[0]
+        if not hasattr(module, inner):
+            module.add_module(inner, nn.Module())
+        put(module.get_submodule(inner), path.partition(".")[2], part)
+    else:
+        module.add_module(name, part)
 
 
 class DeviationNorm(nn.Module):
@@ -86,58 +87,6 @@ class FeedForward(nn.Module):
         return down(F.relu(up(x)))
 
 
-class AnnotatedLayer(nn.Module):
-    def __init__(self, width, hidden, heads, cross):
-        super().__init__()
-        self.heads = heads
-        for name in ("self_attn", *(["src_attn"] if cross else [])):
-            setattr(self, name, holding(linears=nn.ModuleList(nn.Linear(width, width) for _ in range(4))))
-        self.feed_forward = FeedForward(width, hidden)
-        self.sublayer = nn.ModuleList(holding(norm=DeviationNorm(width)) for _ in range(2 + cross))
-
-    def attend(self, of, x, y, mask):
-        q, k, v = (linear(z) for linear, z in zip(of.linears, (x, y, y), strict=False))
-        return of.linears[3](attend(q, k, v, mask, self.heads, -1e9))
-
-    def forward(self, x, mask, memory=None, memory_mask=None):
-        y = self.sublayer[0].norm(x)
-        x = x + self.attend(self.self_attn, y, y, mask)
-        if memory is not None:
-            x = x + self.attend(self.src_attn, self.sublayer[1].norm(x), memory, memory_mask)
-        return x + self.feed_forward(self.sublayer[-1].norm(x))
-
-
-class AnnotatedStack(nn.Module):
-    def __init__(self, n, width, hidden, heads, cross):
-        super().__init__()
-        self.layers = nn.ModuleList(AnnotatedLayer(width, hidden, heads, cross) for _ in range(n))
-        self.norm = DeviationNorm(width)
-
-    def forward(self, x, *rest):
-        for layer in self.layers:
-            x = layer(x, *rest)
-        return self.norm(x)
-
-
-class Annotated(nn.Module):
-    def __init__(self, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
-        super().__init__()
-        self.width = width
-        self.encoder = AnnotatedStack(layers[0], width, hidden, heads, False)
-        self.decoder = AnnotatedStack(layers[1], width, hidden, heads, True)
-        for name, vocab in zip(("src_embed", "tgt_embed"), vocabs, strict=True):
-            setattr(self, name, nn.Sequential(holding(lut=nn.Embedding(vocab, width)), Table(length, width)))
-        self.generator = holding(proj=nn.Linear(width, vocabs[1]))
-
-    def embed(self, parts, ids):
-        return parts[0].lut(ids) * math.sqrt(self.width) + parts[1].pe[:, : ids.size(1)]
-
-    def forward(self, src, tgt, pad=0):
-        src_mask, tgt_mask = masks(src, tgt, pad)
-        memory = self.encoder(self.embed(self.src_embed, src), src_mask)
-        return self.generator.proj(self.decoder(self.embed(self.tgt_embed, tgt), tgt_mask, memory, src_mask))
-
-
 # PyTorch's own layers between a reader's embeddings and output.
 
 
@@ -152,7 +101,7 @@ class TorchModel(nn.Module):
         )
         self.generator = nn.Linear(width, vocabs[1])
         for name, vocab in zip(("src_tok_emb", "tgt_tok_emb"), vocabs, strict=True):
-            setattr(self, name, holding(embedding=nn.Embedding(vocab, width)))
+            put(self, f"{name}.embedding", nn.Embedding(vocab, width))
         self.positional_encoding = Table(length, width, "pos_embedding")
         self.positional_encoding.pos_embedding = self.positional_encoding.pos_embedding.transpose(0, 1)  # [L, 1, D]
 
@@ -171,7 +120,7 @@ class TorchModel(nn.Module):
         return self.generator(out)
 
 
-# Articles: layers written out, norms behind.
+# Articles, and the Annotated Transformer: layers written out.
 
 
 class Projections(nn.Module):
@@ -179,30 +128,34 @@ class Projections(nn.Module):
         super().__init__()
         self.names = names
         for name in names:
-            setattr(self, name, nn.Linear(width, width, bias=bias))
+            put(self, name, nn.Linear(width, width, bias=bias))
 
     def forward(self, x, y, mask, heads):
-        q, k, v = (getattr(self, name)(z) for name, z in zip(self.names, (x, y, y), strict=False))
-        return getattr(self, self.names[3])(attend(q, k, v, mask, heads, -1e9))
+        q, k, v = (self.get_submodule(name)(z) for name, z in zip(self.names, (x, y, y), strict=False))
+        return self.get_submodule(self.names[3])(attend(q, k, v, mask, heads, -1e9))
 
 
 class ArticleLayer(nn.Module):
     def __init__(self, style, width, hidden, heads, cross):
         super().__init__()
-        self.heads, self.cross, self.ffn_name = heads, cross, style["ffn"]
-        self.self_attn = Projections(width, style["projections"], style["bias"])
-        if cross:
-            self.cross_attn = Projections(width, style["projections"], style["bias"])
-        setattr(self, self.ffn_name, FeedForward(width, hidden, style["up_down"]))
-        for i in range(2 + cross):
-            setattr(self, f"norm{i + 1}", style["norm"](width))
+        self.heads, self.style, self.norms = heads, style, style["norms"][: 2 + cross]
+        self.attentions = ("self_attn", style["cross"])[: 1 + cross]
+        for name in self.attentions:
+            put(self, name, Projections(width, style["projections"], style["bias"]))
+        put(self, style["ffn"], FeedForward(width, hidden, style["up_down"]))
+        for name in self.norms:
+            put(self, name, style["norm"](width))
+
+    def around(self, place, x, compute):
+        norm = self.get_submodule(self.norms[place])
+        return x + compute(norm(x)) if self.style["last"] else norm(x + compute(x))
 
     def forward(self, x, mask, memory=None, memory_mask=None):
-        x = self.norm1(x + self.self_attn(x, x, mask, self.heads))
-        if self.cross:
-            x = self.norm2(x + self.cross_attn(x, memory, memory_mask, self.heads))
-        last = self.norm3 if self.cross else self.norm2
-        return last(x + getattr(self, self.ffn_name)(x))
+        own, cross = (self.get_submodule(self.attentions[i]) for i in (0, -1))
+        x = self.around(0, x, lambda z: own(z, z, mask, self.heads))
+        if memory is not None:
+            x = self.around(1, x, lambda z: cross(z, memory, memory_mask, self.heads))
+        return self.around(-1, x, self.get_submodule(self.style["ffn"]))
 
 
 class Article(nn.Module):
@@ -212,33 +165,27 @@ class Article(nn.Module):
         super().__init__()
         self.style, self.width = style, width
         for cross, (name, n) in enumerate(zip(style["layers"], layers, strict=True)):
-            stack = nn.ModuleList(ArticleLayer(style, width, hidden, heads, bool(cross)) for _ in range(n))
-            self.put(name, stack)
+            put(self, name, nn.ModuleList(ArticleLayer(style, width, hidden, heads, bool(cross)) for _ in range(n)))
         for name, vocab in zip(style["tables"], vocabs, strict=True):
-            self.put(name, nn.Embedding(vocab, width))
+            put(self, name, nn.Embedding(vocab, width))
         for name in style["positions"]:
-            self.put(name, Table(length, width))
-        self.put(style["output"], nn.Linear(width, vocabs[1]))
-
-    def put(self, path, module):
-        folder, _, name = path.rpartition(".")
-        if folder and not hasattr(self, folder):
-            setattr(self, folder, nn.Module())
-        setattr(self.get_submodule(folder), name, module)
+            put(self, name, Table(length, width))
+        put(self, style["output"], nn.Linear(width, vocabs[1]))
+        for name in style["last"]:
+            put(self, name, style["norm"](width))
 
     def forward(self, src, tgt, pad=0):
         src_mask, tgt_mask = masks(src, tgt, pad)
-        scale = math.sqrt(self.width) if self.style["scaled"] else 1.0
-        streams = []
-        for i, ids in enumerate((src, tgt)):
-            places = self.get_submodule(self.style["positions"][i % len(self.style["positions"])]).pe
-            streams.append(self.get_submodule(self.style["tables"][i])(ids) * scale + places[:, : ids.size(1)])
-        memory, x = streams
-        for layer in self.get_submodule(self.style["layers"][0]):
-            memory = layer(memory, src_mask)
-        for layer in self.get_submodule(self.style["layers"][1]):
-            x = layer(x, tgt_mask, memory, src_mask)
-        return self.get_submodule(self.style["output"])(x)
+        memory = self.stack(0, src, src_mask)
+        return self.get_submodule(self.style["output"])(self.stack(1, tgt, tgt_mask, memory, src_mask))
+
+    def stack(self, i, ids, *given):
+        style, scale = self.style, math.sqrt(self.width) if self.style["scaled"] else 1.0
+        places = self.get_submodule(style["positions"][i % len(style["positions"])]).pe
+        x = self.get_submodule(style["tables"][i])(ids) * scale + places[:, : ids.size(1)]
+        for layer in self.get_submodule(style["layers"][i]):
+            x = layer(x, *given)
+        return self.get_submodule(style["last"][i])(x) if style["last"] else x
 
 
 # Encoders by themselves: a block that an article leaves to its readers, and one of the least parts.
@@ -281,12 +228,12 @@ class Least(nn.Module):
     def __init__(self, vocab=17, width=16, length=32):
         super().__init__()
         self.embedding, self.pos_encoding = nn.Embedding(vocab, width), Table(length, width)
-        self.attention = holding(**{name: nn.Linear(width, width) for name in ("w_q", "w_k", "w_v")})
+        self.attention = nn.ModuleDict({name: nn.Linear(width, width) for name in ("w_q", "w_k", "w_v")})
         self.ffn = nn.Linear(width, width)
 
     def forward(self, src, _=None):
         x = self.embedding(src) + self.pos_encoding.pe[:, : src.size(1)]
-        q, k, v = (getattr(self.attention, name)(x) for name in ("w_q", "w_k", "w_v"))
+        q, k, v = (self.attention[name](x) for name in ("w_q", "w_k", "w_v"))
         return self.ffn(attend(q, k, v, torch.ones(1, 1, 1, src.size(1)), 1, -1e9))
 
 
@@ -294,19 +241,20 @@ def own_norm(width):
     return DeviationNorm(width, "gamma", "beta", unbiased=False)
 
 
+_USUAL = {"norms": ("norm1", "norm2", "norm3"), "cross": "cross_attn", "last": ()}
 STYLES = {
-    "S0": {
+    "S0": _USUAL | {
         "layers": ("encoder_layers", "decoder_layers"), "tables": ("encoder_embed", "decoder_embed"),
         "positions": ("pos_encoding",), "output": "fc_out", "projections": ("W_Q", "W_K", "W_V", "W_O"),
         "bias": False, "ffn": "ffn", "up_down": ("linear1", "linear2"), "norm": own_norm, "scaled": False,
     },
-    "S1": {
+    "S1": _USUAL | {
         "layers": ("encoder.layers", "decoder.layers"), "tables": ("encoder.embedding", "decoder.embedding"),
         "positions": ("encoder.pos_encoding", "decoder.pos_encoding"), "output": "fc_out",
         "projections": ("w_q", "w_k", "w_v", "w_o"), "bias": True, "ffn": "ff", "up_down": ("linear1", "linear2"),
         "norm": nn.LayerNorm, "scaled": True,
     },
-    "S4": {
+    "S4": _USUAL | {
         "layers": ("encoder_layers", "decoder_layers"), "tables": ("encoder_embedding", "decoder_embedding"),
         "positions": ("positional_encoding",), "output": "fc", "projections": ("W_q", "W_k", "W_v", "W_o"),
         "bias": True, "ffn": "feed_forward", "up_down": ("fc1", "fc2"), "norm": nn.LayerNorm, "scaled": False,
@@ -315,6 +263,18 @@ STYLES = {
 STYLES["S0 with torch's norms and S4's projections"] = STYLES["S0"] | {
     "norm": nn.LayerNorm, "projections": ("W_q", "W_k", "W_v", "W_o"),
 }  # fmt: skip
+ANNOTATED = {
+    "layers": ("encoder.layers", "decoder.layers"), "tables": ("src_embed.0.lut", "tgt_embed.0.lut"),
+    "positions": ("src_embed.1", "tgt_embed.1"), "output": "generator.proj",
+    "projections": ("linears.0", "linears.1", "linears.2", "linears.3"), "bias": True, "ffn": "feed_forward",
+    "up_down": ("w_1", "w_2"), "norm": DeviationNorm, "scaled": True, "cross": "src_attn",
+    "norms": ("sublayer.0.norm", "sublayer.1.norm", "sublayer.2.norm"),
+    "last": ("encoder.norm", "decoder.norm"),
+}  # fmt: skip
+
+
+def Annotated(**sizes):  # noqa: N802  (it stands for a class)
+    return Article(ANNOTATED, **{"layers": (2, 3)} | sizes)
 
 
 def at_random(model, seed=0):
