@@ -252,10 +252,10 @@ class AttentionRecorder(TorchDispatchMode):
 
     def _product(self, left: Tensor, right: Tensor, made: Tensor) -> None:
         """A product: of weights with values, which makes them attention's, or of queries with keys."""
-        for weights, summed, side in ((left, left.shape[-1], "left"), (right, right.shape[-2], "right")):
-            known = self._known(weights)
+        for given, factor in ((left, left), (right, right.mT)):  # [..., queries, keys] if these are weights
+            known = self._known(given)
             if known is not None and known.softmax is not None:
-                if not self._confirm(known.softmax, summed, weights.shape[-2 if side == "left" else -1]):
+                if not self._confirm(known.softmax, factor.shape[-1], factor.shape[-2], factor):
                     self._of(made).softmax = known.softmax  # heads may be mixed before the values
                 return
         first, second = self._taint(left), self._taint(right)
@@ -270,8 +270,11 @@ class AttentionRecorder(TorchDispatchMode):
             weights = known.softmax.weights.movedim(known.softmax.dim, -1)
             self._confirm(known.softmax, given.shape[dim], weights.shape[-2])
 
-    def _confirm(self, soft: _Softmax, summed: int, queries: int) -> bool:
-        """Take weights that are multiplied with values if the keys are summed over; whether they are."""
+    def _confirm(self, soft: _Softmax, summed: int, queries: int, factor: Tensor | None = None) -> bool:
+        """Take weights that are multiplied with values if the keys are summed over; whether they are.
+
+        `factor` [..., queries, keys] is what they are in the product, if they are one there.
+        """
         if soft.is_taken or soft.weights.dim() < 2 or soft.weights.shape[soft.dim] != summed:
             return False
         weights, closed = (one.detach().movedim(soft.dim, -1) for one in (soft.weights, soft.closed))
@@ -280,7 +283,10 @@ class AttentionRecorder(TorchDispatchMode):
         places = [place for place in range(weights.dim() - 1) if weights.shape[place] == queries]
         if not places:  # each row of its own product, as a choice among experts is
             return False
-        if weights.shape[-2] != queries:  # heads lie between queries and keys
+        if len(places) > 1 and factor is not None and factor.numel() == weights.numel():  # as many heads as queries
+            alike = (place for place in places[::-1] if weights.movedim(place, -2).reshape(factor.shape).equal(factor))
+            places = [next(alike, places[-1])]
+        if weights.shape[-2] != queries or len(places) == 1:  # heads may lie between queries and keys
             weights, closed = (one.movedim(places[-1], -2) for one in (weights, closed))
         scores = soft.scores
         if scores is not None and soft.dim == soft.weights.dim() - 2:  # keys came first in the product

@@ -285,4 +285,4 @@ ATTENTIONS = (
     Fused, Torch, AveragedByTorch,
 )  # fmt: skip
 OF_ONE_TEXT = (FusedProjection, Interleaved, HeadsBetween)
-"""Those that have no keys of another text; the last one is seen only where queries are not as many as heads."""
+"""Those that have no keys of another text, or are tried alone."""

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import transformer
-from tests.extensions.capture.codes import ATTENTIONS, OF_ONE_TEXT, Annotated, D, Fused, Kept, OneStack, Translator
+from tests.extensions.capture.codes import ATTENTIONS, OF_ONE_TEXT, Annotated, D, Fused, H, Kept, OneStack, Translator
 from transformer.errors import MapsError
 
 SRC = torch.tensor([[3, 5, 7, 2, 9], [4, 6, 2, 0, 0]])
@@ -46,11 +46,12 @@ def test_weights_are_those_of_the_code(attention):
     assert not seen.maps(item=1).mask("encoder")[:, 3:].any()
 
 
+@pytest.mark.parametrize("n_tokens", [H, 5])  # as many queries as heads, or more
 @pytest.mark.parametrize("attention", OF_ONE_TEXT)
-def test_a_decoder_alone(attention):
+def test_a_decoder_alone(attention, n_tokens):
     model = OneStack(attention).eval()
     with transformer.capture(model) as seen, torch.no_grad():
-        model(SRC)
+        model(SRC[:, :n_tokens])
     assert kinds_of(seen) == ["decoder", "decoder"]
     check_kept(seen, model)
 
