@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
-from tests.browser.components import APP, CELLS, FIRST_CHART_MS, at_the_beginning, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, put_scripts, require_browser
 from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
@@ -249,43 +247,10 @@ def _outside(url: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """An app of nothing but our components."""
-    folder = tmp_path_factory.mktemp("components")
-    shutil.copy(APP, folder / "app.py")
+    """An app of nothing but charts."""
+    folder = tmp_path_factory.mktemp("figures")
+    (folder / "app.py").write_text("from tests.browser.figures import draw\n\ndraw()\n", encoding="utf-8")
     put_scripts(folder / "static")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
         yield running
-
-
-@pytest.fixture
-def stage(app: Server, page: Page) -> Page:
-    """That app with its charts, at its first step, the first chart drawn."""
-    at_the_beginning(page, app, "step")
-    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
-    return page
-
-
-@pytest.fixture
-def player(app: Server, page: Page) -> Page:
-    """That app with the stepper alone, at its first step; a test leaves it for the next one to begin again."""
-    at_the_beginning(page, app, "player")
-    return page
-
-
-@pytest.fixture(scope="module")
-def figures_tab(app: Server, profile: BrowserContext) -> Iterator[Page]:
-    """Every kind of chart with hostile labels, drawn once for a file of tests, which leave it as it was."""
-    uncaught: list[Error] = []
-    page = profile.new_page()
-    page.on("pageerror", lambda error: uncaught.append(error))
-    yield open_figures(page, app)
-    page.close()
-    assert not uncaught
-
-
-@pytest.fixture
-def figures(figures_tab: Page) -> Page:
-    """That tab, in front."""
-    figures_tab.bring_to_front()
-    return figures_tab

@@ -1,4 +1,4 @@
-"""On Attention a tile opens its head and a cell its weight, with the same numbers."""
+"""On Attention a tile opens its head and a cell its weight, with the same numbers; lines keep what is chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from glassformer.attention.maps_panel import CELL_ROW
-from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, hover, turn_to
+from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, hover, in_both_windows, turn_to
 from tests.browser.story import charts_are_drawn, expect_address
 from tools.serve import Server
 
@@ -40,3 +40,16 @@ def test_a_tile_opens_its_head_and_a_cell_its_weight(page: Page, server: Server)
     expect_address(page, query="3", key="4")
     expect(page.locator(f".st-key-{CELL_ROW}")).to_contain_text("row 3")
     fits_both_windows(page, "attention", [MAP])
+
+    turn_to(page, f"{server.url}/attention?model=reverse&src={LETTERS}&panel=flow&layer=2")
+    lines = page.locator(".gf-flow")
+    expect(lines).to_have_attribute("data-heads", "1 2 3 4")
+    page.locator(".gf-flow-query .gf-flow-token").nth(2).click()
+    expect_address(page, panel="flow", query="3")
+    page.get_by_role("button", name="Head 2", exact=True).click()
+    expect_address(page, query="3", heads="1.3.4")
+    page.get_by_label("Next step").click()
+    expect_address(page, step="2", query="3", heads="1.3.4")
+    for _ in in_both_windows(page):
+        expect(lines).to_have_attribute("data-pinned", "query 2")
+        assert lines.evaluate("root => root.scrollWidth <= root.clientWidth")

@@ -2,7 +2,6 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.components import expect_step
 from tests.browser.helpers import click_chart, menu_link, turn_to, wait_for_idle
 from tests.browser.story import expect_address
 from tools.serve import Server
@@ -14,7 +13,7 @@ def test_a_place_is_clicked_and_the_reference_carried(page: Page, server: Server
     wait_for_idle(page)
     click_chart(page, "forcing_shift", 2, 0.8)
     expect(page.get_by_text("Token 3: candidates")).to_be_visible()
-    expect_step(page, 2)
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "2")
     expect_address(page, at="3")
     page.locator(".gf-stepper").press("ArrowRight")
     expect(page.get_by_text("Token 4: candidates")).to_be_visible()

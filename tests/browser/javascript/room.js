@@ -1,8 +1,9 @@
 // @ts-check
-// Where a student's page goes when the teacher has gone somewhere.
+// What a browser page knows of its room, and where a student's page goes when the teacher has gone somewhere.
 
+import { connect, keep, kept, listen } from "../../../glassformer/extensions/rooms/components/room/connection.js";
 import { follow, hearDrawn, stay, stepThere, whereTheTeacherIs } from "../../../glassformer/extensions/rooms/components/room/following.js";
-import { equal, test } from "./harness.js";
+import { comesTo, equal, test, wait } from "./harness.js";
 
 /** @import { RoomState } from "../../../glassformer/extensions/rooms/components/room/types.js" */
 
@@ -68,9 +69,6 @@ test("what the teacher covers is covered, and what the teacher shows again is sh
   equal(there(at("step", "src=a&cover=entropy"), "step?src=a&cover=candidates"), "step?src=a&cover=entropy");
 });
 
-/** @param {number} ms */
-const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
-
 test("who is put back where they were goes again, until they are where the teacher is", async () => {
   const home = location.href, app = document.createElement("div");
   Object.assign(app.dataset, { testid: "stApp", testScriptState: "notRunning", testConnectionState: "CONNECTED" });
@@ -84,7 +82,7 @@ test("who is put back where they were goes again, until they are where the teach
   addEventListener("popstate", streamlit);
   try {
     follow(at("masks", "src=a"), false);
-    for (let waited = 0; waited < 400 && gone < 3; waited += 1) await wait(50);
+    await comesTo(() => gone, 3);
     await wait(500);
     equal([gone, location.href], [3, new URL("masks?src=a", home).href]);
   } finally {
@@ -92,5 +90,62 @@ test("who is put back where they were goes again, until they are where the teach
     removeEventListener("popstate", streamlit);
     app.remove();
     history.replaceState({}, "", home);
+  }
+});
+
+/** Stands for the browser's own: what the server tells is told by hand. */
+class Source extends EventTarget {
+  /** @type {Source[]} */
+  static opened = [];
+
+  constructor() {
+    super();
+    Source.opened.push(this);
+  }
+
+  /** @param {string} kind @param {object} said */
+  tell(kind, said) {
+    this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(said) }));
+  }
+
+  close() {}
+}
+
+test("a frame of another site, which a browser gives no storage, remembers what is kept while it is there", () => {
+  const before = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(window, "sessionStorage"));
+  Object.defineProperty(window, "sessionStorage", {
+    configurable: true,
+    get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+  });
+  try {
+    keep("AAAAAA", "token", "one");
+    equal([kept("AAAAAA", "token"), kept("BBBBBB", "token")], ["one", ""]);
+    keep("AAAAAA", "token", "");
+    equal(kept("AAAAAA", "token"), "");
+  } finally {
+    Object.defineProperty(window, "sessionStorage", before);
+  }
+});
+
+test("a room that has ended is told from one whose server began anew, and from one that never was", () => {
+  const before = window.EventSource, gone = new AbortController();
+  Object.assign(window, { EventSource: Source });
+  /** @type {string[]} */
+  const standings = [];
+  listen(({ standing }) => { standings.push(standing); }, gone.signal);
+  try {
+    for (const [code, hello, ended] of [["AAAAAA", "1", "1"], ["BBBBBB", "1", "2"], ["CCCCCC", "", "2"]]) {
+      connect({ code, student: false, counts: false });
+      const source = Source.opened[Source.opened.length - 1];
+      if (hello) source.tell("hello", { boot: hello });
+      equal(kept(code, "boot"), hello);
+      source.tell("ended", { boot: ended });
+    }
+    equal(standings, ["there", "ended", "there", "restarted", "none"]);
+  } finally {
+    connect(null);
+    gone.abort();
+    sessionStorage.clear();
+    Object.assign(window, { EventSource: before });
   }
 });
