@@ -177,6 +177,19 @@ test("lines are those of the piece that is pointed at, of what is pinned and hea
   await leave();
 });
 
+test("of more lines than can be told apart the strongest are drawn, and the view says so", async () => {
+  const { show, one, texts, leave } = stage(), side = Array.from({ length: 100 }, String);
+  const steps = base64(Uint16Array.from({ length: 10_000 }, (_, place) => 1 + place));
+  show({ queries: side, keys: side, heads: 1, open: null, weights: { levels: 65535, count: 10_000, filled: null, steps } });
+  one(".gf-flow-slider").value = "0";
+  one(".gf-flow-slider").dispatchEvent(new Event("input"));
+  equal(one(".gf-flow").dataset.lines, String(MOST_LINES));
+  equal(texts(".gf-flow-count")[0]?.includes("More than 6,000 lines cannot be distinguished"), true);
+  const { scrollHeight, clientHeight } = one(".gf-flow-scroll");
+  equal([scrollHeight > clientHeight, one("canvas").height < 2000], [true, true]);
+  await leave();
+});
+
 test("heads are hidden, shown alone, all or none, and Python is told of some", async () => {
   const { told, all, one, seen, leave } = stage();
   const chips = all(".gf-flow-chip"), doubled = new MouseEvent("dblclick", { bubbles: true });
