@@ -168,6 +168,20 @@ def drawn(page: Page, key: str) -> list[list[float | None]]:
     return rows
 
 
+_OVERLAPS = """([where, [along, across]]) => {
+  const boxes = [...document.querySelectorAll(where)].filter(text => text.textContent.trim())
+    .map(text => text.getBoundingClientRect());
+  const meet = (a, b) => Math.min(a.right, b.right) - along > Math.max(a.left, b.left)
+    && Math.min(a.bottom, b.bottom) - across > Math.max(a.top, b.top);
+  return [boxes.length, boxes.flatMap((a, i) => boxes.slice(0, i).flatMap((b, j) => meet(a, b) ? [[j, i]] : []))]; }"""
+
+
+def overlaps(page: Page, texts: str, least: tuple[int, int]) -> tuple[int, list[tuple[int, int]]]:
+    """How many texts there are, and those pairs that lie over each other by more than so many pixels."""
+    count, pairs = page.evaluate(_OVERLAPS, [texts, list(least)])
+    return count, [tuple(pair) for pair in pairs]
+
+
 def table_rows(page: Page, key: str) -> list[list[str]]:
     """A table that is a canvas, as assistive technology reads it: a list of cells a row."""
     read = "lines => lines.map(line => [...line.querySelectorAll('[role=gridcell]')].map(cell => cell.textContent))"

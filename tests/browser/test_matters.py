@@ -60,16 +60,11 @@ def test_what_is_clicked_opens_and_can_be_taken_away_and_put_back(server, page):
 def a_part_of_a_logit_is_chosen_taken_away_and_its_pieces_are_seen(page, server):
     turn_to(page, f"{server.url}/matters?model=reverse&src=glass&matters=logit&step=2")
     is_drawn(page, PARTS)
-    page.get_by_text("In words", exact=True).click()
-    expect(page.get_by_text(re.compile(r"The \d+ parts add up to .* is rounding"))).to_be_visible()
     click_chart(page, PARTS, 4, 2)  # of the second layer the first head of cross-attention
-    expect_address(page, kind=None, layer="2", head="1")
     page.get_by_role("button", name="Take this head away").click()
     wait_for_idle(page)
     expect_address(page, do="zero-cross.2.1")
     page.locator(".st-key-matters_panel").get_by_text("Tokens", exact=True).click()
     expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 2")
-    page.locator(TABLE).get_by_role("button", name="How to read this").click()
-    expect(page.get_by_text("All measurements are made in the changed run")).to_be_visible()
     page.locator(".gf-stepper").press("ArrowRight")
     expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 3")
