@@ -135,14 +135,21 @@ _HOVERED = "key => document.querySelector(`.st-key-${key} .js-plotly-plot`)._hov
 
 
 def point_at(page: Page, key: str, x: float, y: float | None = None) -> tuple[float, float]:
-    """Move the mouse to a place of a chart, until Plotly knows what is there."""
-    page.locator(f".st-key-{key} .js-plotly-plot").scroll_into_view_if_needed()
+    """Move the mouse to a place of a chart until Plotly knows what is there: a drawing in between forgets it."""
+    page.locator(f".st-key-{key} .js-plotly-plot").first.scroll_into_view_if_needed()
     wait_for_rest(page)
-    left, top = page.evaluate(_PLACE, [key, x, y])
-    page.mouse.move(left - 1, top)
-    page.mouse.move(left, top)
-    page.wait_for_function(_HOVERED, arg=key, polling=POLL_MS)
-    return left, top
+    at = (0.0, 0.0)
+
+    def is_seen() -> bool:
+        nonlocal at
+        at = tuple(page.evaluate(_PLACE, [key, x, y]))
+        page.mouse.move(at[0] - 1, at[1])
+        page.mouse.move(*at)
+        page.wait_for_timeout(POLL_MS)
+        return bool(page.evaluate(_HOVERED, key))
+
+    comes_to(page, is_seen, expected=True)
+    return at
 
 
 def click_chart(page: Page, key: str, x: float, y: float | None = None) -> None:

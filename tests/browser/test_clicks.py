@@ -50,9 +50,6 @@ CLICKS = {
     "attention?model=reverse&src=glasss&panel=head&layer=2&head=2&log=1&hide=1": [
         ("head_map", (3, 2), {"query": "3", "key": "4"})
     ],
-    "attention?model=reverse&src=abcdef&panel=table&kind=encoder&layer=2&head=3": [
-        ("head_table_map", (1, 0), {"panel": "table", "layer": "1", "head": "2"})
-    ],
     "masks?model=reverse&mask=decoder": [("mask_bool", (8, 2), {"query": "3", "key": "9"})],
     "masks?model=reverse&mask=decoder&masks=one_row&query=3": [("mask_row", Mark(1, 0), {"query": "3", "key": "{id}"})],
     "positions?model=reverse&src=abcdef&positions=sentence": [("embedding_strengths", Mark(1, 3), {"key": "4"})],

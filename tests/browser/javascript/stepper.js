@@ -143,12 +143,13 @@ test("space plays it to its end", async () => {
 
 test("keys that belong to something else are left alone", async () => {
   const { root, step, leave } = stage();
-  const input = make("input"), slider = make("div", "", "", { role: "slider", tabindex: 0 }), open = make("dialog");
+  const [input, open] = [make("input"), make("dialog")];
+  const [slider, grid] = ["slider", "grid"].map((role) => make("div", "", "", { role, tabindex: 0 }));
   const choice = make("input", "", "", { type: "radio" }), group = make("div", "", "", { role: "radiogroup" });
   group.append(choice);
-  document.body.append(input, slider, group, open);
+  document.body.append(input, slider, grid, group, open);
   press("Tab");
-  for (const at of [input, slider, choice]) {
+  for (const at of [input, slider, grid, choice]) {
     at.focus();
     for (const key of ["End", "ArrowRight"]) press(key);
     equal(step(), 0);
@@ -162,7 +163,7 @@ test("keys that belong to something else are left alone", async () => {
   press("ArrowRight");
   press("ArrowRight", { ctrlKey: true });
   equal(step(), 1);
-  for (const made of [input, slider, group, open]) made.remove();
+  for (const made of [input, slider, grid, group, open]) made.remove();
   await leave();
 });
 
