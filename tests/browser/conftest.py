@@ -29,7 +29,8 @@ LYING_OVER = """(over) => [...document.querySelectorAll(over)].map((one) => {
 })"""
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
 LONGEST = (
-    "test_inside_model",
+    "test_charts",
+    "test_clicks",
     "test_lessons",
     "test_presentation",
     "test_room",
@@ -237,6 +238,20 @@ def page(new_page: Callable[..., Page]) -> Page:
 def phone(new_page: Callable[..., Page]) -> Page:
     """The same in the window of a phone."""
     return new_page(viewport=PHONE)
+
+
+@pytest.fixture
+def offline(new_page: Callable[..., Page]) -> Callable[..., tuple[Page, list[str]]]:
+    """A function that opens a file in another visitor's window without a network: the page, what it complains of."""
+
+    def one(file: Path, **look: Any) -> tuple[Page, list[str]]:
+        page, said = new_page(visitor="offline", **look), []
+        page.context.set_offline(True)
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        page.goto(file.as_uri())
+        return page, said
+
+    return one
 
 
 def _outside(url: str) -> list[str]:

@@ -84,7 +84,7 @@ def test_a_map_of_512_pieces_has_every_weight_and_is_light(page, long_server, tr
 
 
 @pytest.mark.deep
-def test_a_saved_run_of_512_pieces_opens_and_steps(page, new_page, long_server, tmp_path):
+def test_a_saved_run_of_512_pieces_opens_and_steps(page, offline, long_server, tmp_path):
     look(page, long_server[0], "step")
     page.get_by_role("button", name="Save this run").click()
     expect(page.get_by_role("button", name="Pictures of all pages")).to_be_disabled()
@@ -93,9 +93,7 @@ def test_a_saved_run_of_512_pieces_opens_and_steps(page, new_page, long_server, 
     file = tmp_path / "long.html"
     coming.value.save_as(file)
     assert file.stat().st_size < 8_000_000
-    alone = new_page(visitor="offline")
-    alone.context.set_offline(True)
-    alone.goto(file.as_uri())
+    alone, _ = offline(file)
     title = alone.locator(".gf-plot .gtitle").first
     expect(title).to_have_text("Step 200: candidates for the next token")
     alone.keyboard.press("ArrowRight")

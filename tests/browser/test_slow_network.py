@@ -8,10 +8,10 @@ from tests.browser.helpers import comes_to, open_page, screenshot
 from tests.browser.idle import wait_for_idle
 
 SLOW = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
-# What can be read where the page will stand, and whether the app is there.
+# What can be read where the page will stand, and when.
 READ = """() => [[...document.querySelectorAll(".gf-loading p, [data-testid=stMain] h1")]
   .filter((one) => one.checkVisibility({ opacityProperty: true })).map((one) => one.textContent).join(" "),
-  document.querySelector("[data-testid=stApp]") !== null]"""
+  performance.now()]"""
 CHART = "[data-testid=stMain] .gf-chart"
 
 
@@ -42,7 +42,8 @@ def test_at_every_moment_something_can_be_read(server, new_page):
 
         comes_to(page, reads, expected=True, within_ms=60_000)
     first = next(number for number, (text, _) in enumerate(seen) if text)
-    assert seen[first] == ["Loading the page…", False]  # before the scripts have come that draw the app
+    assert seen[first][0] == "Loading the page…"
+    assert seen[first][1] < seen[-1][1] / 2  # how long all takes is the machine's affair
     assert all(text for text, _ in seen[first:])
     expect(page.locator(".gf-loading")).to_be_hidden()
     wait_for_idle(page)
