@@ -5,7 +5,7 @@ import { make } from "../../../glassformer/components/common/dom.js";
 import {
   byStep, commonStart, filler, formatProbability, saidProbability, unpacked,
 } from "../../../glassformer/components/stepper/numbers.js";
-import { component as rest } from "../../../glassformer/components/stepper/settled-step.js";
+import { component as rest, SETTLE_MS } from "../../../glassformer/components/stepper/settled-step.js";
 import { component as stepper } from "../../../glassformer/components/stepper/view.js";
 import { base64, comesTo, equal, focused, placed, press, test, wait } from "./harness.js";
 
@@ -77,6 +77,22 @@ test("keys, buttons, slider, words and pieces move it at once, and Python is tol
   equal([name, report, when > 0], ["step", { run_id: "r", step_revision: 4, step: 7 }, true]);
   await wait(300);
   equal(told.length, 1);
+  await leave();
+});
+
+test("each press puts off the report of the one before", async () => {
+  const { told, leave } = stage();
+  const { setTimeout: later, clearTimeout: never } = window, waiting = /** @type {Map<number, () => void>} */ (new Map());
+  Object.assign(window, {
+    setTimeout: (/** @type {() => void} */ act, /** @type {number} */ ms) =>
+      (ms === SETTLE_MS ? (waiting.set(waiting.size + 1000, act), waiting.size + 999) : later(act, ms)),
+    clearTimeout: (/** @type {number} */ timer) => waiting.delete(timer) || never(timer),
+  });
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowRight"]) press(key);
+  Object.assign(window, { setTimeout: later, clearTimeout: never });
+  equal(waiting.size, 1);
+  for (const act of waiting.values()) act();
+  equal(told.map(([, { step }]) => step), [3]);
   await leave();
 });
 
