@@ -1,6 +1,6 @@
 """All attention maps of a sentence against BertViz: bytes, and the time until the picture is complete in Chromium.
 
-A made-up encoder-decoder of 6+6 layers with 8 heads (tests/browser/long_model.py) reads and writes n pieces. BertViz's
+A made-up encoder-decoder of 6+6 layers with 8 heads (tests/browser/made_up.py) reads and writes n pieces. BertViz's
 `model_view` gets the maps of the same run; ours is the Attention page with all heads. Bytes are those of the HTML, or
 of the WebSocket for us: files that a browser keeps (Streamlit's and Plotly's scripts; d3, jQuery and require.js) are
 left out, and come from this machine on both sides. BertViz's time includes building the HTML, ours the server's run of

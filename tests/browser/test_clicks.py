@@ -69,6 +69,10 @@ CLICKS = {
         ("piece_map", Mark(0, 3), {"piece": "shared.{carried}"}),
     ],
     "matters?model=reverse&src=glass&matters=logit&step=2": [("matters_parts", (4, 2), {"layer": "2", "head": "1"})],
+    "matters?model=zh-en&matters=heads&effect=kl&effect_at=step&step=3": [
+        ("matters_effects", (0, 10), {"kind": None, "layer": "3", "head": "1"}),
+        ("matters_effects", (1, 0), {"kind": "encoder", "layer": "1", "head": "2"}),
+    ],
     "doctor?model=zh-en&doctor=parameters&names=encoder+weight": [
         ("parameters", Row(1, 29), {"tensor": "encoder.layers.0.self_attn.k_proj.weight"})
     ],
