@@ -62,7 +62,7 @@ CLICKS = {
     "inside?model=reverse&src=abcdef&inside=ffn&side=target": [
         ("ffn_shares", (3, 1), {"layer": "2", "step": "4"}),
         ("ffn_active", Mark(0, 2), {"neuron": "{id}"}),
-        ("ffn_map", (0, 0), {"neuron": "108", "step": None}),
+        ("ffn_map", (0, 0), {"step": None}),
     ],
     "inside?model=reverse&src=abcdef&inside=pieces": [
         ("piece_neighbours", Mark(0, 1), {"piece": "shared.{carried}"}),
