@@ -116,7 +116,7 @@ def test_the_whole_output_is_there_at_once_and_a_block_swaps_the_picture_in_plac
     expect(page.locator(".st-key-mask_bool .main-svg").first).to_be_visible()
     expect(page.locator(".st-key-cross_map")).to_have_count(0)
     wait_for_idle(page)
-    assert strip.bounding_box()["y"] == pytest.approx(place["y"], abs=2)
+    comes_to(page, lambda: strip.bounding_box()["y"], pytest.approx(place["y"], abs=2))
     assert browser_step(page) == last
     comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
     strip.get_by_role("link", name="Causal mask: open the page").click()

@@ -92,7 +92,7 @@ def test_keys_and_play_move_through_it_and_each_rest_is_one_entry(grown, new_pag
     page.set_viewport_size(PHONE)
     slider = page.locator(f"{IN_PAGE} .gf-slider")
     expect(slider).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    comes_to(page, lambda: page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], expected=True)
     for place in (slider, *page.locator(f"{IN_PAGE} .gf-button").all()):
         box = place.bounding_box()
         assert 0 <= box["x"] <= PHONE["width"] - box["width"]
