@@ -64,11 +64,13 @@ def test_a_tree_opens_what_is_clicked_and_draws_are_stopped_and_opened(server, n
 
 
 def draws_are_stopped_and_opened(server, page):
-    turn_to(page, f"{server.url}/search?search=draws&draws=200&try_temp=1.1&src={FIFTEEN * 2}")
-    page.get_by_role("button", name="Draw 200 times").click()  # of a long sentence, else they may be over before
+    turn_to(page, f"{server.url}/search?search=draws&draws=200&try_temp=1.1&src={FIFTEEN}")
+    page.get_by_role("button", name="Draw 200 times").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("Stopped.")).to_be_visible()
+    wait_for_idle(page)  # else a message of the fragment that has stopped may meet another page
     page.get_by_text("20 draws", exact=True).click()
+    wait_for_idle(page)
     page.get_by_role("button", name="Draw 20 times").click()
     expect(page.locator(".st-key-search_draws .gtitle")).to_contain_text("in 20 draws", timeout=60_000)
     wait_for_idle(page)
