@@ -12,6 +12,7 @@ from tests.browser.helpers import (
     fits_both_windows,
     hover,
     in_both_windows,
+    open_page,
     turn_to,
     wait_for_idle,
 )
@@ -41,7 +42,7 @@ def test_a_tile_opens_its_head_and_lines_keep_what_is_chosen(page: Page, server:
 
     fits_both_windows(page, "attention", [MAP])
 
-    turn_to(page, f"{server.url}/attention?model=reverse&src={LETTERS}&panel=flow&layer=2")
+    open_page(page, f"{server.url}/attention?model=reverse&src={LETTERS}&panel=flow&kind=cross&layer=2")
     lines = page.locator(".gf-flow")
     expect(lines).to_have_attribute("data-heads", "1 2 3 4")
     page.locator(".gf-flow-query .gf-flow-token").nth(2).click()
