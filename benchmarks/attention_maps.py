@@ -1,6 +1,6 @@
 """All attention maps of a sentence against BertViz: bytes, and the time until the picture is complete in Chromium.
 
-A made-up encoder-decoder of 6+6 layers with 8 heads (tests/browser/long_model.py) reads and writes n pieces. BertViz's
+A made-up encoder-decoder of 6+6 layers with 8 heads (tests/browser/made_up.py) reads and writes n pieces. BertViz's
 `model_view` gets the maps of the same run; ours is the Attention page with all heads. Bytes are those of the HTML, or
 of the WebSocket for us: files that a browser keeps (Streamlit's and Plotly's scripts; d3, jQuery and require.js) are
 left out, and come from this machine on both sides. BertViz's time includes building the HTML, ours the server's run of
@@ -28,7 +28,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from benchmarks.harness import Comparison, Settings, app, chromium, turns, worker
 from glassformer.attention.map_pictures import GRIDS
-from tests.browser.long_model import NAME, long_source, write_long_model
+from tests.browser.made_up import LONG_NAME, long_source, write_long_model
 from transformer.checkpoint.load import load
 from transformer.runs.query import Query
 from transformer.runs.running import run
@@ -61,8 +61,8 @@ def measure(settings: Settings) -> Iterator[Comparison]:
         root = write_long_model(Path(work))
         with app(arguments=["--checkpoints", str(root)]) as (server, _):
             for n in map(int, settings.chosen(PIECES, PIECES[:1] if settings.quick else ("30", "128"))):
-                maps = _write_maps(root / NAME, n, Path(work) / "maps.npz")
-                query = urlencode({"model": NAME, "src": long_source(n), "max": n})
+                maps = _write_maps(root / LONG_NAME, n, Path(work) / "maps.npz")
+                query = urlencode({"model": LONG_NAME, "src": long_source(n), "max": n})
                 address, scripts = f"{server.url}/attention?{query}", settings.folder
                 _ours(browser, address)  # the model runs, and a browser would have the scripts
                 sides: dict[str, Callable[[], tuple[float, float]]] = {

@@ -7,7 +7,8 @@
 A test is as near as the number of imports between it and the change. Nearest of all is the test of a module, whose
 path mirrors the module's: `tests/glassformer/charts/test_marks.py` is the test of `glassformer/charts/marks.py`. Names
 of modules in strings count as imports, and so do pages that a test opens. At a changed script of a browser component,
-browser tests are chosen by its name. When the time is over, what was not reached is counted: `make test` runs all.
+the tests of JavaScript are chosen, and browser tests of its name. When the time is over, what was not reached is
+counted: `make test` runs all.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ def nearest(changes: Sequence[str]) -> list[str]:
     away |= {file: 1 for file in tests.values() if below & {*file.parents}}
     away = {file: n for file, n in away.items() if "browser" not in file.parts or n == 0}
     components = {word for path in changes if (found := COMPONENT.search(path)) for word in found.groups() if word}
+    components |= {"javascript"} if components else set()
     for file in tests.values():
         if "browser" in file.parts and components & {*file.stem.removeprefix("test_").split("_")}:
             away[file] = 0

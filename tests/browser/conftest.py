@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
-from tests.browser.components import APP, CELLS, FIRST_CHART_MS, at_the_beginning, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, put_scripts, require_browser
 from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
@@ -31,7 +29,8 @@ LYING_OVER = """(over) => [...document.querySelectorAll(over)].map((one) => {
 })"""
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
 LONGEST = (
-    "test_inside_model",
+    "test_charts",
+    "test_clicks",
     "test_lessons",
     "test_presentation",
     "test_room",
@@ -241,6 +240,20 @@ def phone(new_page: Callable[..., Page]) -> Page:
     return new_page(viewport=PHONE)
 
 
+@pytest.fixture
+def offline(new_page: Callable[..., Page]) -> Callable[..., tuple[Page, list[str]]]:
+    """A function that opens a file in another visitor's window without a network: the page, what it complains of."""
+
+    def one(file: Path, **look: Any) -> tuple[Page, list[str]]:
+        page, said = new_page(visitor="offline", **look), []
+        page.context.set_offline(True)
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        page.goto(file.as_uri())
+        return page, said
+
+    return one
+
+
 def _outside(url: str) -> list[str]:
     """Return a complaint for a request that would leave this machine."""
     local = url.startswith(("http://127.0.0.1", "http://localhost", "data:", "blob:", "file:"))
@@ -249,43 +262,10 @@ def _outside(url: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """An app of nothing but our components."""
-    folder = tmp_path_factory.mktemp("components")
-    shutil.copy(APP, folder / "app.py")
+    """An app of nothing but charts."""
+    folder = tmp_path_factory.mktemp("figures")
+    (folder / "app.py").write_text("from tests.browser.figures import draw\n\ndraw()\n", encoding="utf-8")
     put_scripts(folder / "static")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
         yield running
-
-
-@pytest.fixture
-def stage(app: Server, page: Page) -> Page:
-    """That app with its charts, at its first step, the first chart drawn."""
-    at_the_beginning(page, app, "step")
-    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
-    return page
-
-
-@pytest.fixture
-def player(app: Server, page: Page) -> Page:
-    """That app with the stepper alone, at its first step; a test leaves it for the next one to begin again."""
-    at_the_beginning(page, app, "player")
-    return page
-
-
-@pytest.fixture(scope="module")
-def figures_tab(app: Server, profile: BrowserContext) -> Iterator[Page]:
-    """Every kind of chart with hostile labels, drawn once for a file of tests, which leave it as it was."""
-    uncaught: list[Error] = []
-    page = profile.new_page()
-    page.on("pageerror", lambda error: uncaught.append(error))
-    yield open_figures(page, app)
-    page.close()
-    assert not uncaught
-
-
-@pytest.fixture
-def figures(figures_tab: Page) -> Page:
-    """That tab, in front."""
-    figures_tab.bring_to_front()
-    return figures_tab

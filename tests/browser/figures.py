@@ -1,4 +1,4 @@
-"""Charts whose labels are markup, formulas and worse, with the numbers they were made of, for test_downloads.py."""
+"""Charts whose labels are markup, formulas and worse, with the numbers they were made of, for test_charts.py."""
 
 from __future__ import annotations
 
@@ -83,3 +83,18 @@ def all_figures() -> dict[str, dict[str, Any]]:
         ),
         "stated": stated(),
     }
+
+
+def draw() -> None:
+    """The page of an app: all of them, and every click so far."""
+    import streamlit as st
+
+    from glassformer.components.plotly_component import plotly_view
+
+    clicks = st.session_state.setdefault("clicks", [])
+    for name, figure in all_figures().items():
+        height = figure["layout"]["height"]
+        options = {"alt": name, "height": height, "caption": "How to read this.", "on_click": lambda: None}
+        if click := plotly_view(figure, key=name, **options):
+            clicks.append((name, click.curve, click.index))
+    st.text(f"clicks: {clicks}")

@@ -135,14 +135,21 @@ _HOVERED = "key => document.querySelector(`.st-key-${key} .js-plotly-plot`)._hov
 
 
 def point_at(page: Page, key: str, x: float, y: float | None = None) -> tuple[float, float]:
-    """Move the mouse to a place of a chart, until Plotly knows what is there."""
-    page.locator(f".st-key-{key} .js-plotly-plot").scroll_into_view_if_needed()
+    """Move the mouse to a place of a chart until Plotly knows what is there: a drawing in between forgets it."""
+    page.locator(f".st-key-{key} .js-plotly-plot").first.scroll_into_view_if_needed()
     wait_for_rest(page)
-    left, top = page.evaluate(_PLACE, [key, x, y])
-    page.mouse.move(left - 1, top)
-    page.mouse.move(left, top)
-    page.wait_for_function(_HOVERED, arg=key, polling=POLL_MS)
-    return left, top
+    at = (0.0, 0.0)
+
+    def is_seen() -> bool:
+        nonlocal at
+        at = tuple(page.evaluate(_PLACE, [key, x, y]))
+        page.mouse.move(at[0] - 1, at[1])
+        page.mouse.move(*at)
+        page.wait_for_timeout(POLL_MS)
+        return bool(page.evaluate(_HOVERED, key))
+
+    comes_to(page, is_seen, expected=True)
+    return at
 
 
 def click_chart(page: Page, key: str, x: float, y: float | None = None) -> None:
@@ -166,6 +173,20 @@ def drawn(page: Page, key: str) -> list[list[float | None]]:
         "chart => Array.from(chart.calcdata[0][0].z, row => Array.from(row))"
     )
     return rows
+
+
+_OVERLAPS = """([where, [along, across]]) => {
+  const boxes = [...document.querySelectorAll(where)].filter(text => text.textContent.trim())
+    .map(text => text.getBoundingClientRect());
+  const meet = (a, b) => Math.min(a.right, b.right) - along > Math.max(a.left, b.left)
+    && Math.min(a.bottom, b.bottom) - across > Math.max(a.top, b.top);
+  return [boxes.length, boxes.flatMap((a, i) => boxes.slice(0, i).flatMap((b, j) => meet(a, b) ? [[j, i]] : []))]; }"""
+
+
+def overlaps(page: Page, texts: str, least: tuple[int, int]) -> tuple[int, list[tuple[int, int]]]:
+    """How many texts there are, and those pairs that lie over each other by more than so many pixels."""
+    count, pairs = page.evaluate(_OVERLAPS, [texts, list(least)])
+    return count, [tuple(pair) for pair in pairs]
 
 
 def table_rows(page: Page, key: str) -> list[list[str]]:

@@ -95,7 +95,7 @@ quietMs => {{
 
 # What unfolds pushes down all that is below, and a chart that comes makes room for itself.
 _REST = f"""() => {{
-  const seen = [...document.querySelectorAll(".gf-chart")].map((chart) => {{
+  const seen = [...document.querySelectorAll(".gf-chart, [data-testid=stDataFrame] canvas")].map((chart) => {{
     const {{ left, top, width, height }} = chart.getBoundingClientRect();
     return [left, top, width, height, chart.querySelector(".main-svg") !== null];
   }}).join(" ");
@@ -111,7 +111,7 @@ def wait_for_idle(page: Page, *, timeout_ms: float = IDLE_MS, quiet_ms: float = 
 
 
 def wait_for_rest(page: Page) -> None:
-    """Wait until charts keep their places for a while: a place is then where a mouse still finds it."""
+    """Wait until charts and tables keep their places for a while: a place is then where a mouse still finds it."""
     page.evaluate("() => { window.__glassformerRest = undefined; }")
     page.wait_for_function(_REST, polling=POLL_MS)
 

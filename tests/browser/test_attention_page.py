@@ -1,12 +1,21 @@
-"""On Attention a tile opens its head and a cell its weight, with the same numbers."""
+"""On Attention a tile opens its head with the same numbers, and lines keep what is chosen of them."""
 
 from __future__ import annotations
 
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from glassformer.attention.maps_panel import CELL_ROW
-from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, hover, turn_to
+from tests.browser.helpers import (
+    click_chart,
+    comes_to,
+    drawn,
+    fits_both_windows,
+    hover,
+    in_both_windows,
+    open_page,
+    turn_to,
+    wait_for_idle,
+)
 from tests.browser.story import charts_are_drawn, expect_address
 from tools.serve import Server
 
@@ -14,13 +23,9 @@ LETTERS = "glasss"  # six letters and the end: maps of seven pieces
 GRID, MAP = "overview_encoder", "head_map"
 
 
-def open_attention(page: Page, server: Server, query: str = "") -> None:
-    turn_to(page, f"{server.url}/attention?model=reverse&src={LETTERS}{query}")
+def test_a_tile_opens_its_head_and_lines_keep_what_is_chosen(page: Page, server: Server):
+    turn_to(page, f"{server.url}/attention?model=reverse&src={LETTERS}")
     charts_are_drawn(page)
-
-
-def test_a_tile_opens_its_head_and_a_cell_its_weight(page: Page, server: Server):
-    open_attention(page, server)
     assert page.locator(".gf-stepper").bounding_box()["height"] < 160
     assert page.locator(".st-key-overview_cross .gf-chart").bounding_box()["y"] < 620
     tile = [row[14:21] for row in drawn(page, GRID)[7:14]]
@@ -35,8 +40,19 @@ def test_a_tile_opens_its_head_and_a_cell_its_weight(page: Page, server: Server)
     expect_address(page, panel="head", kind="encoder", layer="2", head="3")
     np.testing.assert_allclose(tile, drawn(page, MAP), rtol=0, atol=0.003)
 
-    open_attention(page, server, "&panel=head&layer=2&head=2&log=1&hide=1")
-    click_chart(page, MAP, 3, 2)
-    expect_address(page, query="3", key="4")
-    expect(page.locator(f".st-key-{CELL_ROW}")).to_contain_text("row 3")
     fits_both_windows(page, "attention", [MAP])
+
+    open_page(page, f"{server.url}/attention?model=reverse&src={LETTERS}&panel=flow&kind=cross&layer=2")
+    lines = page.locator(".gf-flow")
+    expect(lines).to_have_attribute("data-heads", "1 2 3 4")
+    page.locator(".gf-flow-query .gf-flow-token").nth(2).click()
+    expect_address(page, panel="flow", query="3")
+    wait_for_idle(page)
+    page.get_by_role("button", name="Head 2", exact=True).click()
+    expect_address(page, query="3", heads="1.3.4")
+    wait_for_idle(page)
+    page.get_by_label("Next step").click()
+    expect_address(page, step="2", query="3", heads="1.3.4")
+    for _ in in_both_windows(page):
+        expect(lines).to_have_attribute("data-pinned", "query 2")
+        assert lines.evaluate("root => root.scrollWidth <= root.clientWidth")

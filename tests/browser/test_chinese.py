@@ -40,7 +40,7 @@ def speak(page, name):
 
 def heading(page, text, language):
     expect(page.get_by_role("heading", level=1)).to_have_text(text)
-    assert page.evaluate("document.documentElement.lang") == language
+    comes_to(page, lambda: page.evaluate("document.documentElement.lang"), language)  # which a component says later
 
 
 def stated(page):

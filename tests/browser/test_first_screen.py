@@ -116,7 +116,7 @@ def test_the_whole_output_is_there_at_once_and_a_block_swaps_the_picture_in_plac
     expect(page.locator(".st-key-mask_bool .main-svg").first).to_be_visible()
     expect(page.locator(".st-key-cross_map")).to_have_count(0)
     wait_for_idle(page)
-    assert strip.bounding_box()["y"] == pytest.approx(place["y"], abs=2)
+    comes_to(page, lambda: strip.bounding_box()["y"], pytest.approx(place["y"], abs=2))
     assert browser_step(page) == last
     comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
     strip.get_by_role("link", name="Causal mask: open the page").click()
@@ -174,6 +174,10 @@ def test_charts_are_on_the_first_screen_and_the_player_stays_where_there_is_some
         turn_to(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}&{OPTIONS}")
         chart_is_on_the_first_screen(page, ATTENTION[panel])
         assert page.locator(".st-key-controls_bar").bounding_box()["height"] <= 44
+    turn_to(page, f"{server.url}/masks?model=zh-en&src={FIFTEEN}&step=5&masks=masks")
+    chart_is_on_the_first_screen(page, ".st-key-mask_bool .gf-chart")
+    cut = "rows => rows.filter(row => row.scrollWidth > row.clientWidth).map(row => row.innerText)"
+    assert page.get_by_test_id("stMain").get_by_role("radiogroup").evaluate_all(cut) == []
     for where, shaded in NOTHING_TO_STEP.items():
         turn_to(page, f"{server.url}/{where}&model=reverse&src=glass")
         expect(page.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output

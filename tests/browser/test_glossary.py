@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, chart_menu, menu_link, turn_to, wait_for_idle
+from tests.browser.idle import wait_for_rest
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
@@ -33,6 +34,12 @@ def opened(server, new_page):
     return open_one
 
 
+def middle(page, word):
+    """Where a marked word is, once the page stands still."""
+    wait_for_rest(page)
+    return page.evaluate(MIDDLE, word)
+
+
 def tip(page):
     return page.get_by_role("tooltip")
 
@@ -48,7 +55,7 @@ def test_a_term_is_underlined_once_explained_to_mouse_and_keyboard_and_found_on_
     words = marked(page, "source", "token", "cross-attention")
     assert len(words) == len(set(words))
     assert page.evaluate(IN_DATA, DATA) == []
-    page.mouse.move(*page.evaluate(MIDDLE, "cross-attention"))
+    page.mouse.move(*middle(page, "cross-attention"))
     expect(tip(page)).to_contain_text("Attention with queries from the decoder")
     page.mouse.move(5, 5)
     expect(tip(page)).to_be_hidden()
@@ -67,11 +74,6 @@ def test_a_term_is_underlined_once_explained_to_mouse_and_keyboard_and_found_on_
     marked(page, *words)  # once the page is quiet
     menu_link(page, "Masks").click()
     marked(page, "masks", "padding")
-    menu_link(page, "Teach or join a room").click()
-    page.wait_for_function(f"() => !({MARKED})().includes('masks')")
-    wait_for_idle(page)
-    page.wait_for_timeout(500)  # marking waits until the page is quiet
-    assert "memory" not in page.evaluate(MARKED)  # of a computer
     the_page_has_all_terms_opens_at_one_and_leads_to_where_each_is_seen(server, page)
 
 
@@ -82,7 +84,7 @@ def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened, serve
     inside = "() => [...CSS.highlights.get('gf-term')].filter(r => r.startContainer.parentElement.closest('dialog'))"
     page.wait_for_function(f"() => ({inside})().length > 0")
     word = page.evaluate(f"() => ({inside})()[0].toString().toLowerCase()")
-    page.mouse.move(*page.evaluate(MIDDLE, word))
+    page.mouse.move(*middle(page, word))
     expect(tip(page)).to_be_visible()
     page.keyboard.press("Escape")  # closes it alone
     expect(tip(page)).to_be_hidden()
@@ -93,7 +95,7 @@ def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened, serve
     page.evaluate("() => CSS.highlights.delete('gf-term')")
     turn_to(page, f"{server.url}/attention?panel=overview")
     marked(page, "heads")
-    page.touchscreen.tap(*page.evaluate(MIDDLE, "heads"))
+    page.touchscreen.tap(*middle(page, "heads"))
     expect(tip(page)).to_contain_text("One of several attention computations side by side")
     box = tip(page).bounding_box()
     assert 0 <= box["x"] <= PHONE["width"] - box["width"]

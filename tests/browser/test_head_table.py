@@ -5,7 +5,7 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import click_chart, comes_to, hover, press_table, table_rows, turn_to, wait_for_idle
+from tests.browser.helpers import click_chart, comes_to, press_table, table_rows, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS, address, expect_address
 
 TABLE, MAP, ROWS = "head_table", "head_table_map", "head_table_rows"
@@ -67,6 +67,5 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
     page.locator(f".st-key-{TABLE} canvas").first.focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator(f".st-key-{TABLE} [role=gridcell][aria-selected=true]")).to_have_count(1)
-    assert "Layer 1" in hover(page, MAP, 1, 0)
     click_chart(page, MAP, 1, 0)
     expect_address(page, panel="table", layer="1", head="2")

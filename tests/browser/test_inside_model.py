@@ -1,12 +1,21 @@
-"""On Inside the model a click leads to what a block, a step, a token, a neuron or a piece is, and back again."""
+"""On Inside the model a block leads to its view and back; nothing is squeezed, and no text lies over another."""
 
 import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, click_chart, comes_to, fits_both_windows, hover, turn_to, wait_for_idle
+from tests.browser.helpers import (
+    chart_menu,
+    click_chart,
+    comes_to,
+    fits_both_windows,
+    hover,
+    overlaps,
+    turn_to,
+    wait_for_idle,
+)
 from tests.browser.made_up import HOSTILE, NAME
-from tests.browser.story import address, browser_step, expect_address, wait_for_charts
+from tests.browser.story import expect_address, wait_for_charts
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里"
 MODEL, PIECES = ("model_diagram", "cost_shares", "cost_curves"), ("piece_neighbours", "piece_map")
@@ -18,20 +27,11 @@ OUTSIDE = """() => { const chart = document.querySelector(".st-key-model_diagram
   return [...chart.querySelectorAll(".bars .point")].filter(bar => { const text = bar.querySelector("text");
     const [outer, inner] = [bar.querySelector("path"), text].map(part => part.getBoundingClientRect());
     return inner.left < outer.left || inner.right > outer.right; }).map(bar => bar.textContent); }"""
-POINTS = """key => document.querySelector(`.st-key-${key} .js-plotly-plot`)._fullData.flatMap(trace =>
-  Array.from(trace.x, (x, i) => ({ id: trace.customdata[i], x, y: trace.y[i], piece: trace.hovertext[i] })))"""
 # The width of a cell of the lens, and those of what is written into cells, in pixels.
 CELLS = """() => { const chart = document.querySelector(".st-key-lens_table .js-plotly-plot");
   const { xaxis } = chart._fullLayout;
   return [xaxis._length / 5, ...[...chart.querySelectorAll(".annotation-text")].map(
     (text) => text.getBoundingClientRect().width)]; }"""
-# Pairs of labels of the map that lie over each other, by the room that they really take.
-OVERLAPS = """key => { const boxes = [...document.querySelectorAll(`.st-key-${key} .textpoint text`)]
-    .filter(text => text.textContent.trim()).map(text => [text.textContent, text.getBoundingClientRect()]);
-  const meet = (a, b) => Math.min(a.right, b.right) - 2 > Math.max(a.left, b.left)
-    && Math.min(a.bottom, b.bottom) - 4 > Math.max(a.top, b.top);
-  return [boxes.length, boxes.flatMap(([one, a], i) =>
-    boxes.slice(0, i).filter(([, b]) => meet(a, b)).map(([other]) => [one, other]))]; }"""
 
 
 def open_part(page, server, part, query):
@@ -83,47 +83,6 @@ def test_a_block_leads_to_its_view_and_back_and_the_diagram_is_never_squeezed(se
     fits_both_windows(page, "inside-model", MODEL)
 
 
-def the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page):
-    open_part(page, server, "lens", "&model=reverse&src=abcdef")
-    click_chart(page, "lens_map", 3.3, 1.3)
-    comes_to(page, lambda: browser_step(page), 4)
-    expect_address(page, step="4")
-    expect(chart(page, "lens_table").locator(".gtitle")).to_contain_text("Step 4")
-    open_part(page, server, "stream", "&model=reverse&src=abcdef")
-    low = page.evaluate("() => document.querySelector('.st-key-stream_norm .js-plotly-plot')._fullData[1].y[2]")
-    click_chart(page, "stream_norm", 2, low)
-    expect_address(page, key="3")
-    expect(chart(page, "stream_added").locator(".gtitle")).to_contain_text("stream of c")
-    open_part(page, server, "lens", f"&step=9&side=target&src={LONG * 2}")
-    page.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
-    wait_for_idle(page)
-    cell, *written = page.evaluate(CELLS)
-    assert max(written) <= cell + 4
-
-
-def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(server, new_page):
-    page = new_page(viewport={"width": 1280, "height": 2600})
-    open_part(page, server, "ffn", "&model=reverse&src=abcdef&side=target")
-    click_chart(page, "ffn_shares", 3, 1)
-    expect(chart(page, "ffn_active")).to_contain_text("Most active neurons at d → c")
-    expect_address(page, layer="2", step="4")
-    third = page.evaluate(POINTS, "ffn_active")[2]
-    click_chart(page, "ffn_active", third["x"] / 2, third["y"])
-    neuron = str(third["id"] + 1)
-    expect(chart(page, "ffn_tokens")).to_contain_text(f"What drives neuron {neuron} of layer 2")
-    expect_address(page, neuron=neuron)
-    click_chart(page, "ffn_map", 0, 0)
-    comes_to(page, lambda: address(page).get("step", "1"), "1")
-    open_part(page, server, "pieces", "&model=reverse&src=abcdef")
-    nearest = page.evaluate(POINTS, "piece_neighbours")[1]
-    click_chart(page, "piece_neighbours", nearest["x"] / 2, nearest["y"])
-    name = nearest["piece"].removeprefix("<b>").partition("</b>")[0]
-    expect(chart(page, "piece_neighbours")).to_contain_text(f"Nearest to {name}")
-    own = next(point for point in page.evaluate(POINTS, "piece_map") if "<b>d</b>" in point["piece"])
-    click_chart(page, "piece_map", own["x"], own["y"])
-    expect(chart(page, "piece_neighbours")).to_contain_text("Nearest to d")
-
-
 def test_markup_in_pieces_is_shown_letter_by_letter_and_names_of_many_pieces_keep_apart(own_server, page):
     query = f"&model={NAME}&src={'%20'.join(['ba', '%3Cb%3Ex%3C/b%3E', '$x^2$', '%25{y}'])}&side=target"
     open_part(page, own_server, "ffn", query)
@@ -135,14 +94,17 @@ def test_markup_in_pieces_is_shown_letter_by_letter_and_names_of_many_pieces_kee
         assert any(text.rstrip("…") and any(piece.startswith(text.rstrip("…")) for piece in HOSTILE) for text in texts)
     assert page.locator(".gf-chart b, .gf-chart img, .gf-chart script, .gf-chart a").count() == 0
     open_part(page, own_server, "pieces", f"&model=zh-en&src={LONG}")
-    labels, overlaps = page.evaluate(OVERLAPS, "piece_map")
-    assert labels > 20
-    assert overlaps == []
+    labels, pairs = overlaps(page, ".st-key-piece_map .textpoint text", (2, 4))
+    assert (labels > 20, pairs) == (True, [])
     fits_both_windows(page, "inside-pieces", PIECES)
 
 
-def test_a_step_and_a_token_are_opened_tiles_and_blocks_walked_through_and_a_measurement_stopped(server, page):
-    the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page)
+def test_cells_hold_their_text_tiles_and_blocks_are_walked_through_and_a_measurement_stopped(server, page):
+    open_part(page, server, "lens", f"&step=9&side=target&src={LONG * 2}")
+    page.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
+    wait_for_idle(page)
+    cell, *written = page.evaluate(CELLS)
+    assert max(written) <= cell + 4
     open_part(page, server, "fast", "&model=reverse&src=abcdef&tile_keys=2&block=2")
     chart(page, "tile").get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")

@@ -29,17 +29,8 @@ def book(tmp_path_factory):
     return file
 
 
-def opened(new_page, file):
-    """A window without a network that shows a file, and what it complained of."""
-    page, said = new_page(visitor="offline"), []
-    page.context.set_offline(True)
-    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-    page.goto(file.as_uri())
-    return page, said
-
-
-def test_runs_step_in_their_frames_without_a_network(new_page, book):
-    page, said = opened(new_page, book)
+def test_runs_step_in_their_frames_without_a_network(offline, book):
+    page, said = offline(book)
     one, two = (page.frame_locator(f"div:nth-of-type({n}) > iframe") for n in (1, 2))
     expect(one.locator(TITLES)).to_have_text("Step 2: candidates for the next token")
     one.locator(".gf-next").click()
@@ -61,14 +52,14 @@ def test_runs_step_in_their_frames_without_a_network(new_page, book):
     assert said == []
 
 
-def test_a_handout_and_maps_draw_their_charts_without_a_network(new_page, tmp_path):
+def test_a_handout_and_maps_draw_their_charts_without_a_network(offline, tmp_path):
     checkpoint = transformer.load(ROOT / "checkpoints" / "reverse")
     paper = written(lessons()["masks"], checkpoint, "noon", "en", app="http://localhost", answers=True)
     maps = transformer.given_maps(encoder=np.full((1, 2, 3, 3), 1 / 3), source=["a", "<b>", "c"])
     for name, content in (("paper", paper), ("maps", maps._repr_html_().encode())):
         file = tmp_path / f"{name}.html"
         file.write_bytes(b"<!doctype html><meta charset=utf-8>" * (name == "maps") + content)
-        page, said = opened(new_page, file)
+        page, said = offline(file)
         one = page if name == "paper" else page.frame_locator("iframe")
         n_charts = content.count(b'class="chart"') + content.count(b"class=&quot;chart&quot;")
         assert n_charts

@@ -60,19 +60,3 @@ def test_nothing_is_cut_or_wider_than_a_phone(phone, server, parts):
         assert not faults(phone), part
         assert max(phone.evaluate(WIDER)) <= 0, part
         screenshot(phone, f"qps-{part}-{WIDTH}", whole=True)
-    what_is_cut_or_runs_over_is_found(phone)
-
-
-FOUND = {
-    "width: 40px; overflow: hidden; white-space: nowrap": 1,
-    "width: 40px; height: 18px; overflow: hidden": 1,
-    "position: absolute; left: 360px; white-space: nowrap": 1,
-    "width: 40px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis": 0,
-    "width: 200px": 0,
-}
-
-
-def what_is_cut_or_runs_over_is_found(page):
-    for style, found in FOUND.items():
-        page.set_content(f'<body style="margin: 0"><p style="{style}">⟦Aa looong seenteencee heeree⟧</p></body>')
-        assert len(faults(page)) == found, style

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Error, expect
 
 from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, turn_to
-from tests.browser.idle import wait_for_idle
+from tests.browser.idle import last_events, wait_for_idle
 from tests.browser.story import expect_address
 from tests.browser.test_slow_network import slow_down
 from tools.serve import HOST
@@ -100,6 +100,11 @@ def all_arrive(teacher, students, *, page):
             return there
         teacher.wait_for_timeout(250)
     raise AssertionError(f"the teacher sees {there}; students {late}")
+
+
+def runs(page):
+    """How often a page has been drawn since it was opened."""
+    return sum("run ended" in line for line in last_events(page, 10_000))
 
 
 def unfold(panel):
@@ -196,11 +201,12 @@ def few_votes_hide_who_chose_what(teacher, student, wall):
     unfold(student.locator(PANEL))
     line, sheet = (student.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
     assert sheet["y"] + sheet["height"] <= line["y"] + 1  # the line covers nothing of the sheet
+    before = runs(student)
     panel.get_by_role("button", name="Timer").click()
     teacher.get_by_role("button", name="Start").click()
     for page in (wall, student):
         expect(page.locator(".gf-room-timer").first).to_contain_text(LEFT)
-    student.wait_for_timeout(1000)  # meanwhile its page has been drawn again
+    comes_to(student, lambda: runs(student) > before, expected=True)
     wait_for_idle(student)
     expect(student.locator(f"{PANEL} .gf-asked[open]")).to_be_visible()  # what is read is not folded
     student.reload()

@@ -24,22 +24,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("saved run")
 
 
-@pytest.fixture
-def offline(new_page):
-    """A window of another visitor, without a network; what it complained of is in its list."""
-
-    def one(path, **look):
-        page = new_page(visitor="offline", **look)
-        page.context.set_offline(True)
-        said = []
-        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-        page.goto(path.as_uri())
-        expect(page.locator(TITLES).first).to_be_attached()
-        return page, said
-
-    return one
-
-
 def save(tab, folder, which="this page"):
     """The file that the page saves as it stands."""
     tab.get_by_role("button", name="Save this run").click()
@@ -65,9 +49,8 @@ def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(s
     tab.keyboard.press("ArrowRight")
     expect(tab).to_have_url(re.compile("step=2"))
     wait_for_rest(tab)
-    file = save(tab, folder)
-    moved = file.rename(folder / "elsewhere.html")
-    page, said = offline(moved, viewport=PHONE)
+    page, said = offline(save(tab, folder).rename(folder / "elsewhere.html"), viewport=PHONE)
+    expect(page.locator(TITLES).first).to_be_attached()
     assert "<img src=x onerror=alert(1)>" in page.locator("h1").inner_text()
     assert page.locator("img").count() == 0
     assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
@@ -98,6 +81,7 @@ def test_its_pages_are_led_to_each_steps_and_hostile_texts_do_nothing(server, ne
     expect(tab.locator(".gf-flow")).to_be_visible()
     page, said = offline(save(tab, folder, "all pages"))
     links = page.locator(".gf-saved-pages a")
+    expect(page.locator(TITLES).first).to_be_attached()
     for number in range(links.count()):
         links.nth(number).click()
         expect(links.nth(number)).to_have_attribute("aria-current", "true")
@@ -127,6 +111,7 @@ def hostile_texts_do_nothing(folder, offline):
         file.write_bytes(saved_run(kept))
         page, said = offline(file)
         page.on("dialog", lambda dialog, said=said: said.append(dialog.message))
+        expect(page.locator(TITLES).first).to_be_attached()
         for key in ("ArrowRight", "End", "Home"):
             page.keyboard.press(key)
         page.get_by_role("button", name="中文").click()

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, click_chart, comes_to, turn_to, wait_for_idle
+from tests.browser.helpers import PHONE, click_chart, comes_to, overlaps, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, address, browser_step, expect_address
 
@@ -16,22 +16,7 @@ _MARK = f"""symbol => {{
   return [trace.x.at(-1), trace.y.at(-1)]; }}"""
 _MARKS = f"""() => {_CHART}._fullData
   .filter(one => one.mode === "markers").reduce((count, one) => count + one.x.length, 0)"""
-# Letters of pieces that lie over each other, by the room that they really take, and how many there are.
-_NAMES = """() => [...document.querySelectorAll(".st-key-search_tree .textpoint text")]
-  .filter(text => text.textContent).map(text => text.getBoundingClientRect())
-  .map(box => [box.left, box.top, box.right, box.bottom])"""
 _WIDE = "() => [document.querySelector('.st-key-search_tree .main-svg').getBoundingClientRect().width, innerWidth]"
-
-
-def overlapping(boxes):
-    """How many of some boxes share room with another."""
-    return sum(
-        any(
-            a is not b and min(a[2], b[2]) - max(a[0], b[0]) > 3 and min(a[3], b[3]) - max(a[1], b[1]) > 3
-            for b in boxes
-        )
-        for a in boxes
-    )
 
 
 def test_a_tree_opens_what_is_clicked_and_draws_are_stopped_and_opened(server, new_page):
@@ -39,9 +24,9 @@ def test_a_tree_opens_what_is_clicked_and_draws_are_stopped_and_opened(server, n
     turn_to(page, f"{server.url}/search?how=beam&beam=5&src={FIFTEEN}&step=9")
     expect(page.locator(f".st-key-{TREE} .main-svg").first).to_be_visible()
     wait_for_rest(page)
-    names = page.evaluate(_NAMES)
-    assert len(names) > 50
-    assert overlapping(names) <= 0.25 * len(names)  # those of what was dropped at this step stand close
+    names, pairs = overlaps(page, f".st-key-{TREE} .textpoint text", (3, 3))
+    assert names > 50
+    assert len({name for pair in pairs for name in pair}) <= 0.25 * names  # of what was dropped just now
     assert page.evaluate(_WIDE)[0] <= 960  # it does not scroll
     whole = page.evaluate(_MARKS)
     page.get_by_role("radio", name="Up to this step").click()
@@ -83,7 +68,9 @@ def draws_are_stopped_and_opened(server, page):
     page.get_by_role("button", name="Draw 200 times").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("Stopped.")).to_be_visible()
+    wait_for_idle(page)  # else a message of the fragment that has stopped may meet another page
     page.get_by_text("20 draws", exact=True).click()
+    wait_for_idle(page)
     page.get_by_role("button", name="Draw 20 times").click()
     expect(page.locator(".st-key-search_draws .gtitle")).to_contain_text("in 20 draws", timeout=60_000)
     wait_for_idle(page)

@@ -1,10 +1,7 @@
 """A head is taken away by a click or the dialog, chips put it back, and a link shows the same change elsewhere."""
 
-import re
-
 from playwright.sync_api import expect
 
-from glassformer.extensions.wirings.catalogue import texts
 from tests.browser.helpers import comes_to, turn_to, wait_for_idle
 from tests.browser.story import charts_are_drawn, expect_address, output
 
@@ -40,28 +37,17 @@ def test_a_change_is_made_taken_back_and_carried_to_another_page_and_mistakes_le
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="writes nothing")).to_be_visible()
     wait_for_idle(page)
-    cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page)
+    cards_of_mistakes_have_room_for_their_text_and_lead_to_compare(server, page)
 
 
-def cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page):
-    turn_to(page, f"{server.url}/wrong?model=reverse&src=glass")
-    for name in ("embedding-scale", "embedding-scale-late"):  # what each changes: tests/pages/transcripts
-        expect(page.get_by_role("combobox", name="Mistake")).to_have_value(str(texts()[name].title))
-        charts_are_drawn(page)
-        right, wrong = page.get_by_test_id("stMetricValue").all_inner_texts()
-        assert right != wrong, name
-        found = page.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
-        assert [one for one in found.evaluate_all(LONG) if one[1] < 260] == []
-        page.get_by_role("button", name="Next mistake").click()
-        wait_for_idle(page)
-    page.get_by_role("link", name="Positions along the batch").click()  # looks like the third
-    expect_address(page, mistake="positions-by-batch")
-    wait_for_idle(page)
+def cards_of_mistakes_have_room_for_their_text_and_lead_to_compare(server, page):
     turn_to(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
+    charts_are_drawn(page)
+    found = page.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
+    assert [one for one in found.evaluate_all(LONG) if one[1] < 260] == []
     page.get_by_role("link", name="Compare both runs, step by step").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
     wait_for_idle(page)
     expect_address(page, do="scale-all.number.1", src="glass")
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("What goes wrong")
-    expect(page.get_by_text(re.compile("From token 3 on, the output is different"))).to_be_visible()

@@ -11,7 +11,8 @@ from tools import check
 
 PARTS = re.compile(
     r"(app|main|pages|tools|transformer|glassformer\.(charts|masks|components|extensions\.drafts))\b"
-    r"|tests\.(conftest|tools|glassformer\.charts|extensions\.drafts|transformer\.model|pages)\b|tests\.browser\.(test_)?flow"
+    r"|tests\.(conftest|tools|glassformer\.charts|extensions\.drafts|transformer\.model|pages)\b"
+    r"|tests\.browser\.(figures|test_(charts|javascript))"
 )
 
 
@@ -39,7 +40,7 @@ def before_the_source(changes):
         ("transformer/model/rotary.py", "tests/transformer/model/"),
         ("glassformer/masks/mask_panels.py", "tests/pages/test_masks.py"),
         ("pages/explore/masks.py", "tests/pages/test_masks.py"),
-        ("glassformer/components/flow/view.js", "tests/browser/test_flow_view.py"),
+        ("glassformer/components/flow/view.js", "tests/browser/test_javascript.py"),
         ("tests/tools/test_check.py", "tests/tools/test_check.py"),
     ],
 )
@@ -48,9 +49,9 @@ def test_the_nearest_test_is_first(changed, first):
 
 
 def test_what_is_near_is_chosen_by_fixtures_too_and_is_not_more_than_can_be_collected():
-    for changed in ("transformer/model/attention.py", "tests/browser/flow.py"):  # a browser is slow
+    for changed in ("transformer/model/attention.py", "tests/browser/figures.py"):  # a browser is slow
         assert not [one for one in before_the_source([changed]) if "browser" in one]
-    assert "tests/browser/test_flow_view.py" in before_the_source(["tests/browser/test_flow_view.py"])
+    assert "tests/browser/test_javascript.py" in before_the_source(["tests/browser/test_javascript.py"])
     near = before_the_source(["tests/extensions/drafts/conftest.py", "tests/pages/conftest.py"])
     assert "tests/pages/test_masks.py" in near
     assert before_the_source(["LICENSE"]) == []

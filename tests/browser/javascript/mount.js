@@ -3,9 +3,8 @@
 import { make } from "../../../glassformer/components/common/dom.js";
 import { mount } from "../../../glassformer/components/common/mount.js";
 import { tellStep } from "../../../glassformer/components/common/step.js";
-import { makeUnder } from "../../../glassformer/components/common/picture-footer.js";
 import { say } from "../../../glassformer/components/common/i18n.js";
-import { equal, test } from "./harness.js";
+import { equal, test, wait } from "./harness.js";
 
 /** @import { Spoken } from "../../../glassformer/components/common/payloads.js" */
 
@@ -29,8 +28,6 @@ function staged() {
     component({ data: { payload }, parentElement: parent, setStateValue: () => {}, setTriggerValue: () => {} });
   return { seen, parent, call };
 }
-
-const later = () => new Promise((resolve) => { setTimeout(resolve, 5); });
 
 test("a component is made once and shown at every call", () => {
   const { seen, parent, call } = staged();
@@ -57,14 +54,14 @@ test("it is taken down when it has left the page, and not before", async () => {
   const overtaken = call({});
   const last = call({});
   last();  // still on the page
-  await later();
+  await wait();
   equal(seen.includes("close"), false);
   parent.remove();
   overtaken();
-  await later();
+  await wait();
   equal(seen.includes("close"), false);
   last();
-  await later();
+  await wait();
   equal([seen.at(-1), parent.children.length], ["close", 0]);
 });
 
@@ -72,7 +69,7 @@ test("where the place has left the page before, nothing is made", async () => {
   const { seen, parent, call } = staged();
   parent.remove();
   call({})();
-  await later();
+  await wait();
   equal([seen, parent.children.length], [[], 0]);
   document.body.append(parent);
   call({});
@@ -87,7 +84,7 @@ test("it hears of steps as long as it lives", async () => {
   tellStep(3);
   parent.remove();
   end();
-  await later();
+  await wait();
   tellStep(null);
   equal(seen, ["create", "show", "stepped", "close"]);
 });
@@ -102,23 +99,4 @@ test("its styles reach where it lives, once", () => {
   equal(getComputedStyle(/** @type {Element} */ (parent.firstElementChild)).getPropertyValue("--gf-source"), "#0072b2");
   parent.remove();
   again.parent.remove();
-});
-
-test("a picture and its foot move into the large view and come back, and so does the focus", async () => {
-  const [home, part] = [make("div"), make("p")];
-  document.body.append(home);
-  let changes = 0;
-  const { dialog, foot, button, expand, isLarge } = makeUnder(home, part, {
-    className: "x", name: () => "", changed: () => { changes += 1; }, data: () => {}, picture: () => {},
-  });
-  expand.click();
-  equal([isLarge(), part.parentElement === dialog, foot.parentElement === dialog, changes], [true, true, true, 1]);
-  equal(expand.hidden, true);
-  const closed = new Promise((resolve) => { dialog.addEventListener("close", resolve); });
-  dialog.close();
-  await closed;
-  equal([part, foot, dialog].map((child) => Array.from(home.children).indexOf(child)), [0, 1, 2]);
-  equal([isLarge(), changes, home.style.height, expand.hidden], [false, 2, "", false]);
-  equal(document.activeElement === button, true);
-  home.remove();
 });

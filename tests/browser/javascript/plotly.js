@@ -65,7 +65,10 @@ test("a map of maps gets its numbers, its names and its closed cells", () => {
   const weights = { meta: "grid" };
   /** @type {Trace} */
   const closed = { meta: "grid-closed" };
-  for (const trace of [weights, closed]) restoreGrid(trace, GRID);
+  /** @type {Trace} */
+  const other = { meta: "cells" };
+  for (const trace of [weights, closed, other]) restoreGrid(trace, GRID);
+  equal(other, { meta: "cells" });
   equal(weights.z, [[1, 0], [0.5, null], [null, 0.2], [1 / 250, 1]]);
   equal(closed.z, [[null, null], [null, 0], [null, null], [null, null]]);
   equal(weights.customdata[3][1], [["L2", "2: <b>b</b>"], ["H2", "1: <b>x</b>"], 1]);
@@ -81,13 +84,6 @@ test("maps with scales of their own have each its top", () => {
   equal(numbers, [[0.1, 0], [0.05, null], [null, 0.2 * 0.4], [0.3 / 250, 0.4]]);
 });
 
-test("other traces are left alone", () => {
-  /** @type {Trace} */
-  const trace = { meta: "cells" };
-  restoreGrid(trace, GRID);
-  equal(trace, { meta: "cells" });
-});
-
 // ---------------------------------------------------------------- tables
 
 const MAP = {
@@ -101,28 +97,22 @@ const MAP = {
   } } },
 };
 
-test("a map is one row a cell, with reasons instead of numbers", () => {
+test("a map is one row a cell, with reasons instead of numbers, and columns in the language of the page", () => {
   speak({});
   const { columns, rows } = tableOf(MAP);
   equal(columns, ["Query number", "Query", "Key number", "Key", "weight", "note"]);
   equal(rows, [[1, "c", 1, "a", 0.5, ""], [1, "c", 2, "bbb", null, "comes later"],
     [2, "d", 1, "a", 0.25, ""], [2, "d", 2, "bbb", 0.75, ""]]);
-});
-
-test("columns are named in the language of the page", () => {
   speak({ lang: "de", words: { "{title} number": "{title} Nr.", note: "Hinweis" } });
   equal(tableOf(MAP).columns, ["Query Nr.", "Query", "Key Nr.", "Key", "weight", "Hinweis"]);
   speak({});
 });
 
-test("several traces are one table, told apart by name", () => {
+test("several traces are one table, told apart by name, and a figure may say its table itself", () => {
   const data = [{ x: [1, 2], y: [3, 4], name: "one" }, { x: [1], y: [5] }];
   const layout = { xaxis: { title: { text: "Epoch" } }, yaxis: { title: { text: "Loss" } } };
   equal(tableOf({ data, layout }),
     { columns: ["series", "Epoch", "Loss"], rows: [["one", 1, 3], ["one", 2, 4], ["series 2", 1, 5]] });
-});
-
-test("a figure may say its table itself", () => {
   const table = { columns: ["a"], rows: [[1]] };
   equal(tableOf({ data: [{ x: [1] }], layout: { meta: { table } } }), table);
 });
@@ -147,11 +137,19 @@ test("a title in Chinese is broken between characters, but not before a mark tha
   equal(wrapped("一二三四五六七", 0, 17), ["一二三四", "五六七"]);  // none alone
 });
 
-test("a title of several lines makes its room", () => {
+test("a title of several lines makes its room, and leaves its legend some", () => {
   const layout = { title: { text: "many words ".repeat(12).trim(), font: { size: 17 } } };
   fitTitle(layout, 320, false);
   const lines = layout.title.text.split("<br>").length;
   equal([lines > 2, /** @type {any} */ (layout).margin.t], [true, 26 + lines * 17 * 1.3]);
+  const tops = [true, false].map((showlegend) => {
+    const other = /** @type {any} */ (
+      { showlegend, margin: { t: 96 }, title: { text: "one two three four five six", font: { size: 20 } } });
+    fitTitle(other, 150, false);
+    return other.margin.t;
+  });
+  equal(tops[0] > 96 + 20, true);
+  equal(tops[1] < tops[0], true);
 });
 
 test("the head of a band is broken where it is wider than the chart, other notes are not", () => {
@@ -190,17 +188,6 @@ test("names of tiles have room of their own, but not more than a fifth, as a who
   const other = /** @type {any} */ ({ width: 500, height: 400, meta: {} });
   leaveRoom(other);
   equal(other.yaxis, undefined);
-});
-
-test("a title of several lines leaves its legend room", () => {
-  const tops = [true, false].map((showlegend) => {
-    const layout = /** @type {any} */ (
-      { showlegend, margin: { t: 96 }, title: { text: "one two three four five six", font: { size: 20 } } });
-    fitTitle(layout, 150, false);
-    return layout.margin.t;
-  });
-  equal(tops[0] > 96 + 20, true);
-  equal(tops[1] < tops[0], true);
 });
 
 test("as many pieces are named as fit, and the axis says which", () => {

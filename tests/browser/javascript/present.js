@@ -3,11 +3,8 @@
 import { make } from "../../../glassformer/components/common/dom.js";
 import { isPresenting, largeType, present, presentedAddress, typeScale } from "../../../glassformer/components/common/present.js";
 import { followStatus, moveStep, offerStepper } from "../../../glassformer/components/common/step.js";
-import { makeUnder } from "../../../glassformer/components/common/picture-footer.js";
 import { endsIt, togglesIt } from "../../../glassformer/extensions/rooms/components/present/view.js";
-import { close, equal, test } from "./harness.js";
-
-const later = () => new Promise((resolve) => { setTimeout(resolve, 5); });
+import { close, equal, test, wait } from "./harness.js";
 
 /**
  * What a rule says of a key pressed in an element.
@@ -90,7 +87,7 @@ test("what a stepper says is shown where it is followed, as it changes, until it
   const end = followStatus("map", shown);
   equal(shown.textContent, "Step 1");
   said.replaceChildren(make("b", "", "Step 2"), " reads");
-  await later();
+  await wait();
   equal([shown.textContent, shown.querySelector("b")?.textContent], ["Step 2 reads", "Step 2"]);
   followStatus("b-map", shown)();
   equal(shown.textContent, "of b");
@@ -98,21 +95,6 @@ test("what a stepper says is shown where it is followed, as it changes, until it
   gone.abort();
   followStatus("map", shown)();
   equal(shown.textContent, "");
-});
-
-test("the large view says the step, in large letters", () => {
-  const [home, said, gone] = [make("div"), make("p", "", "Step 4 of 9"), new AbortController()];
-  document.body.append(home);
-  offerStepper({ name: () => "stepper", said, move: () => {} }, gone.signal);
-  const { dialog, expand } = makeUnder(home, make("p"), {
-    className: "x", name: () => "map", changed: () => {}, data: () => {}, picture: () => {},
-  });
-  expand.click();
-  equal(dialog.querySelector(".gf-status")?.textContent, "Step 4 of 9");
-  equal(dialog.style.getPropertyValue("--gf-rem"), `${largeType(innerWidth, innerHeight)}px`);
-  dialog.close();
-  gone.abort();
-  home.remove();
 });
 
 test("only the page's own stepper is moved from outside, and none that is gone", () => {

@@ -11,52 +11,31 @@ function text(parts) {
   return line.textContent;
 }
 
-test("without words a sentence is English", () => {
+test("a table replaces the words and may order the values anew; without one, and what it lacks, is English", () => {
   speak({});
   equal([spoken(), say("Step {n} of {all}", { n: 2, all: 9 })], ["en", "Step 2 of 9"]);
-});
-
-test("a table replaces the words and may order the values anew", () => {
+  equal(say("{piece}, id {id}", { piece: "{id} $& {x}", id: 1 }), "{id} $& {x}, id 1");  // a value is no template
   speak({ lang: "de", words: { "{piece}, id {id}": "Nr. {id}: {piece}", Close: "Schließen" } });
-  equal([say("{piece}, id {id}", { piece: "▁a", id: 7 }), say("Close")], ["Nr. 7: ▁a", "Schließen"]);
-});
-
-test("what a table lacks stays English", () => {
-  speak({ lang: "de", words: { Close: "Schließen" } });
-  equal(say("Expand"), "Expand");
-});
-
-test("words of several components come together and go with their language", () => {
-  speak({ lang: "de", words: { Close: "Schließen" } });
-  speak({ lang: "de", words: { Expand: "Vergrößern" } });
+  equal([say("{piece}, id {id}", { piece: "▁a", id: 7 }), say("Close"), say("Expand")], ["Nr. 7: ▁a", "Schließen", "Expand"]);
+  speak({ lang: "de", words: { Expand: "Vergrößern" } });  // of another component
   equal([say("Close"), say("Expand")], ["Schließen", "Vergrößern"]);
   speak({});
   equal([say("Close"), say("Expand")], ["Close", "Expand"]);
 });
 
-test("a value is no template", () => {
+test("a language has as many forms of a number as it needs, and what has none in the table is English", () => {
+  const said = (/** @type {number[]} */ numbers) => numbers.map((n) => sayN("{n} piece", "{n} pieces", n));
   speak({});
-  equal(say("{piece}, id {id}", { piece: "{id} $& {x}", id: 1 }), "{id} $& {x}, id 1");
-});
-
-test("English has two forms of a number", () => {
-  speak({});
-  equal([0, 1, 2].map((n) => sayN("{n} piece", "{n} pieces", n)), ["0 pieces", "1 piece", "2 pieces"]);
+  equal(said([0, 1, 2]), ["0 pieces", "1 piece", "2 pieces"]);
   equal(sayN("{n} piece of {all}", "{n} pieces of {all}", 1234, { all: "2,000" }), "1,234 pieces of 2,000");
-});
-
-test("a language has as many forms as it needs", () => {
   speak({ lang: "ru", words: { "{n} piece": ["{n} кусок", "{n} куска", "{n} кусков"] } });
-  equal([1, 3, 5, 21].map((n) => sayN("{n} piece", "{n} pieces", n)), ["1 кусок", "3 куска", "5 кусков", "21 кусок"]);
+  equal(said([1, 3, 5, 21]), ["1 кусок", "3 куска", "5 кусков", "21 кусок"]);
   speak({ lang: "fr", words: { "{n} piece": ["{n} morceau", "{n} morceaux"] } });
-  equal([0, 1, 2].map((n) => sayN("{n} piece", "{n} pieces", n)), ["0 morceau", "1 morceau", "2 morceaux"]);
+  equal(said([0, 1, 2]), ["0 morceau", "1 morceau", "2 morceaux"]);
   speak({ lang: "zh", words: { "{n} piece": ["{n} 个"] } });
-  equal([1, 2].map((n) => sayN("{n} piece", "{n} pieces", n)), ["1 个", "2 个"]);
-});
-
-test("a number without a form in the table is English", () => {
+  equal(said([1, 2]), ["1 个", "2 个"]);
   speak({ lang: "fr", words: {} });
-  equal([0, 1].map((n) => sayN("{n} piece", "{n} pieces", n)), ["0 pieces", "1 piece"]);
+  equal(said([0, 1]), ["0 pieces", "1 piece"]);
 });
 
 test("a number is written alike in English and in Chinese", () => {

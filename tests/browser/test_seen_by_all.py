@@ -1,16 +1,11 @@
-"""Maps are read by keyboard and by ear, names of tiles cover nothing, and axe finds nothing serious on pages."""
+"""Names of tiles cover nothing, and axe finds nothing serious on pages, in both themes and on a telephone."""
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import GROUND, PHONE, comes_to, in_both_windows, turn_to, wait_for_idle
+from tests.browser.helpers import GROUND, PHONE, comes_to, in_both_windows, point_at, turn_to, wait_for_idle
 from tools import check_javascript
-from tools.serve import ROOT
-from transformer.checkpoint.load import load
-from transformer.runs.running import run_batch
 
-MAP = "/attention?model=reverse&src=abc&panel=head&layer=1&head=2"
 SERIOUS = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.filter(one => ["serious", "critical"].includes(one.impact))
@@ -18,34 +13,6 @@ SERIOUS = """async () => {
       .map(node => `${node.target.flat().join(" ")} ${node.html}`.slice(0, 200))]);
 }"""
 
-
-def test_arrows_move_over_a_map_and_each_cell_is_told(server, page):
-    turn_to(page, f"{server.url}{MAP}")
-    grid = page.get_by_role("grid").filter(has=page.locator(".gf-grid-cell")).first
-    grid.focus()
-    said = page.locator(".gf-grid-said").filter(has_text="Query").first
-    checkpoint = load(ROOT / "checkpoints" / "reverse")
-    weights = run_batch(checkpoint, [checkpoint.query("abc")])[0].maps("cross")[0, 1]
-    step = page.locator(".gf-stepper").first.get_attribute("data-step")
-    for key, (row, column) in (("ArrowDown", (1, 0)), ("ArrowRight", (1, 1)), ("End", (1, weights.shape[1] - 1)),
-                               ("Home", (1, 0)), ("Control+End", tuple(np.array(weights.shape) - 1)),
-                               ("ArrowDown", tuple(np.array(weights.shape) - 1)),
-                               ("Control+Home", (0, 0))):  # fmt: skip
-        page.keyboard.press(key)
-        expect(said).to_contain_text(f"reads key {column + 1}: ")
-        expect(said).to_contain_text(f"Query {row + 1}: ")
-        value = float(said.text_content().rpartition(": ")[2])
-        assert value == pytest.approx(weights[row, column], abs=6e-3)
-    assert page.locator(".gf-stepper").first.get_attribute("data-step") == step
-    page.keyboard.press("Escape")
-    expect(grid).not_to_be_focused()
-
-
-# Where a cell of the map of maps is on the screen.
-CELL = """([row, column]) => {
-  const chart = [...document.querySelectorAll(".js-plotly-plot")].find(one => one.layout?.meta?.grid);
-  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
-  return [box.left + xaxis._offset + xaxis.l2p(column), box.top + yaxis._offset + yaxis.l2p(row)]; }"""
 
 # Names that lie on another, on the title, the numbers of layers and heads, or a tile.
 COVERED = """() => {
@@ -79,7 +46,7 @@ def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, 
         wait_for_idle(page)
         for hovered in (False, True):
             if hovered:
-                page.mouse.move(*page.evaluate(CELL, [1, 1]), steps=3)
+                point_at(page, "overview_encoder", 1, 1)
                 page.locator(".gf-edge-at").first.wait_for()
             charts, covered = page.evaluate(COVERED)
             assert charts == 3
