@@ -156,7 +156,7 @@ def _more(run: AnyRun, panel: str, *, several: bool) -> None:
         _scales(slot, log=panel == "head" and is_spread_thin(run.visible))
     for name in ways:
         label, help = PIECES[name]
-        controls.switch(controls.field(slot, name), label, help=help)
+        controls.switch(controls.field(slot, name), label, help=help, folded=True)
 
 
 def _pieces_of(run: AnyRun) -> tuple[str, ...]:
@@ -170,13 +170,15 @@ def _pieces_of(run: AnyRun) -> tuple[str, ...]:
 def _scales(slot: Slot, *, log: bool) -> None:
     """Draw the choice of a colour scale; by the logarithm where the reader has not said, if `log` says so."""
     kept = controls.field(slot, "log_scale")
-    controls.switch(replace(kept, value=log if kept.value is None else kept.value), say("Logarithmic colours"))
+    kept = replace(kept, value=log if kept.value is None else kept.value)
+    controls.switch(kept, say("Logarithmic colours"), folded=True)
     controls.switch(
         controls.field(slot, "own_scale"),
         say("Scale colours to each map's largest weight"),
         help=say(
             "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same weight."
         ),
+        folded=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +52,13 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
     """
     with row, st.popover(say("Batch"), key=run.key("mask_batch_menu")):
         chosen = companions(run)
-        for place in range(MOST_COMPANIONS):
-            key = run.key(f"{BOX}{place}")
-            st.session_state[key] = chosen[place] if place < len(chosen) else ""
+        texts = [*chosen, *[""] * MOST_COMPANIONS][:MOST_COMPANIONS]
+        keys = [controls.folded_key(run.key(f"{BOX}{place}"), text) for place, text in enumerate(texts)]
+        for place, key in enumerate(keys):
             st.text_input(
                 say("Together with ({n})", n=place + 1),
                 key=key,
-                on_change=partial(_keep_companions, run.slot),
+                on_change=partial(_keep_companions, run.slot, keys),
                 placeholder=say("Another sentence (optional)"),
             )
     if chosen and run.checkpoint.config.pad_id is None:
@@ -72,9 +73,9 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
     return batch
 
 
-def _keep_companions(slot: Slot) -> None:
+def _keep_companions(slot: Slot, keys: Sequence[str]) -> None:
     session.stand(slot, notes=())
-    texts = [" ".join(st.session_state.get(f"{slot}{BOX}{place}", "").split()) for place in range(MOST_COMPANIONS)]
+    texts = [" ".join(st.session_state.get(key, "").split()) for key in keys]
     for place, text in enumerate(texts):
         try:
             check_source(text)

@@ -6,7 +6,7 @@ when their labels have changed; else the browser would lose the choice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ NARROW: Final = 92  # pixels of a menu that says "Layer 1"; it grows with what i
 
 NONE: Final = "none"  # stands for None among a widget's options: Streamlit takes None for nothing chosen
 _LABELS: Final = "labels"
+_NUMBERS: Final = "folded_keys"  # in the session: how often each was renewed
 _Value = TypeVar("_Value")
 
 
@@ -166,8 +167,7 @@ def menu(
 ) -> _Value:
     """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is.
 
-    In a popover it is `folded`: there the browser begins anew each time, and takes what it is not told again for the
-    first option.
+    In a popover it is `folded`, as `folded_key` says.
     """
     value, widget = _shown(kept, options, otherwise, folded=folded)
     st.selectbox(
@@ -203,9 +203,12 @@ def several(kept: ControlBinding, label: str, options: Iterable[int], *, most: i
     )
 
 
-def switch(kept: ControlBinding, label: str, *, help: str | None = None) -> bool:
-    """Draw a switch."""
-    _set(kept.key, bool(kept.value))
+def switch(kept: ControlBinding, label: str, *, help: str | None = None, folded: bool = False) -> bool:
+    """Draw a switch; in a popover it is `folded`, as `folded_key` says."""
+    if folded:
+        kept = replace(kept, key=folded_key(kept.key, bool(kept.value)))
+    else:
+        _set(kept.key, bool(kept.value))
     return st.toggle(label, key=kept.key, help=help, on_change=_taking(kept, bool))
 
 
@@ -306,7 +309,11 @@ def _shown(
     """Set a choice of labels; returns what is chosen, and what its widget is made with."""
     value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
     labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
-    _set(kept.key, NONE if value is None else value, labels.values(), always=folded)
+    coded = NONE if value is None else value
+    if folded:
+        kept = replace(kept, key=folded_key(kept.key, coded))
+    else:
+        _set(kept.key, coded, labels.values())
     return value, {
         "options": list(labels),
         "key": kept.key,
@@ -316,11 +323,30 @@ def _shown(
     }
 
 
-def _set(key: str, value: object, labels: Iterable[str] = (), *, always: bool = False) -> None:
-    """Set a widget that has another value, or whose labels have changed since it was last drawn; or `always`."""
+def folded_key(key: str, value: object) -> str:
+    """The key of a widget in a popover, which is set to a value: a new one where something else has chosen that.
+
+    In a closed popover there is no widget to be told so, and the browser goes on sending what was chosen there last.
+    In an open one it begins anew each time, and takes what it is not told again for the first option.
+    """
+    state = st.session_state
+    numbers: dict[str, int] = state.setdefault(_NUMBERS, {})
+    if state.get(_numbered(key, numbers), value) != value:
+        numbers[key] = numbers.get(key, 0) + 1
+    found = _numbered(key, numbers)
+    state[found] = value
+    return found
+
+
+def _numbered(key: str, numbers: Mapping[str, int]) -> str:
+    return f"{key}-{numbers[key]}" if key in numbers else key
+
+
+def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
+    """Set a widget that has another value, or whose labels have changed since it was last drawn."""
     state, said = st.session_state, hash(tuple(map(here, labels)))  # as the browser knows them: another language's
     drawn: dict[str, int] = state.setdefault(_LABELS, {})
-    if always or key not in state or state[key] != value or drawn.get(key) != said:
+    if key not in state or state[key] != value or drawn.get(key) != said:
         state[key] = value
     drawn[key] = said
 

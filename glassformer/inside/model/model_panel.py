@@ -111,7 +111,7 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
         else:
             menu.link(page, say("Open its view"), _elsewhere(run, place))
         if any(stack.n_layers > 1 for stack in anatomy(run.checkpoint.config).stacks):
-            controls.switch(controls.field(slot, "fold"), say("Draw identical layers once"))
+            controls.switch(controls.field(slot, "fold"), say("Draw identical layers once"), folded=True)
 
 
 def open_place(slot: Slot, place: str) -> None:
