@@ -16,23 +16,19 @@
     return new Uint8Array(bytes.buffer, 0, Math.floor(text.length / 5 * 4));
   };
 
-  /**
-   * Values with their parts put in, each time a copy, as charts change theirs.
-   * @param {any} value @param {any[]} parts @returns {any}
-   */
-  const whole = (value, parts) => {
-    if (Array.isArray(value)) return value.map((one) => whole(one, parts));
-    if (value === null || typeof value !== "object") return value;
-    if ("=" in value) return whole(parts[value["="]], parts);
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, whole(one, parts)]));
-  };
-
   for (const part of document.querySelectorAll("script.packed")) {
     const bytes = bytesOf(part.textContent ?? "");
     const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
     if (part.id === "run") {
       const { value, parts } = JSON.parse(text || "{}");
-      if (text) window.glassformerRun = whole(value, parts);
+      /** With its parts put in, each time a copy, as charts change theirs. @param {any} one @returns {any} */
+      const whole = (one) => {
+        if (Array.isArray(one)) return one.map(whole);
+        if (one === null || typeof one !== "object") return one;
+        if ("=" in one) return whole(parts[one["="]]);
+        return Object.fromEntries(Object.entries(one).map(([name, each]) => [name, whole(each)]));
+      };
+      if (text) window.glassformerRun = whole(value);
       continue;
     }
     const type = part.id === "plotly" ? "text/javascript" : "module";

@@ -76,22 +76,20 @@ def _each_once(value: Any) -> dict[str, Any]:
 
     def short(one: Any) -> Any:
         n = number.get(id(one), -1)
-        if met[n] > 1:
-            if n not in places:
-                places[n] = len(table)
-                table.append(None)
-                table[places[n]] = parts_of(one)
-            return {"=": places[n]}
-        return parts_of(one)
+        if n not in places:
+            place = places.setdefault(n, len(places)) if met[n] > 1 else None
+            if isinstance(one, dict):
+                one = {name: short(part) for name, part in one.items()}
+            elif isinstance(one, list):
+                one = [short(part) for part in one]
+            if place is None:
+                return one
+            table[place] = one
+        return {"=": places[n]}
 
-    def parts_of(one: Any) -> Any:
-        if isinstance(one, dict):
-            return {name: short(part) for name, part in one.items()}
-        return [short(part) for part in one] if isinstance(one, list) else one
-
-    places, table = dict[int, int](), list[Any]()
+    places, table = dict[int, int](), dict[int, Any]()
     read(value)
-    return {"value": short(value), "parts": table}
+    return {"value": short(value), "parts": [table[place] for place in range(len(table))]}
 
 
 def chart_element(figure: "go.Figure", *, bar: bool = False) -> str:

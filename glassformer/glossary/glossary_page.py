@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from glassformer.components.glossary_component import chosen_term, glossary_list, glossary_marks
+from glassformer.components.custom_component import Element, told_text
 from glassformer.glossary import GlossaryLook
 from glassformer.runs import loading
 from glassformer.runs.run_address import address, publish
@@ -142,6 +142,29 @@ APART = say(
 )
 
 
+# Underlines lie over the whole document, and definitions above it.
+_MARKS = Element("glossary_marks", isolated=False)
+_LIST = Element("glossary_list")
+
+
+def glossary_marks(terms: Sequence[dict[str, str]], *, key: str, apart: str) -> None:
+    """Underline the first occurrence of each term on the current page.
+
+    Each has its `id`, `name` and `text`, optionally `also` (synonyms) and `among`: words of which one has to be in the
+    same paragraph. `apart` are phrases in which the words of a term mean something else, separated by "|".
+    """
+    _MARKS.draw({"terms": terms, "apart": apart}, key=key)
+
+
+def glossary_list(terms: Sequence[dict[str, str]], *, key: str, chosen: str, on_choice: Callable[[], None]) -> None:
+    """Draw all terms with a field to search in; `chosen` is the id of the one that is shown first, "" for none.
+
+    Each also has the `place` where it is seen and its `address`, if it is seen anywhere. `on_choice` is called when
+    the reader chose another.
+    """
+    _LIST.draw({"terms": terms, "chosen": chosen}, key=key, hears={"term": on_choice})
+
+
 MARKS = "glossary_marks"
 LIST = "glossary_list"
 
@@ -189,4 +212,4 @@ def leads_to(checkpoint: Checkpoint | LabelledMaps, place: TermLocation, link: L
 
 
 def _choose() -> None:
-    session.replace(MAIN, term=chosen_term(LIST))
+    session.replace(MAIN, term=told_text(LIST, "term"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from glassformer.charts.theme import capitalised
 from glassformer.components.stepper_view import StepperRun, settled_step
@@ -14,7 +17,6 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import fit_aggregate, fit_parts
 from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address
 from glassformer.runs.stepper_run import _stepper_run
-from glassformer.runs.suggested_sentence import suggested
 from glassformer.runs.viewed_run import ViewedRun, VisibleTrace, fit_view, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
@@ -29,6 +31,7 @@ from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import InterventionError
 from transformer.runs.trace import Kind, Trace
+from transformer.text.tokenizer import AnyTokenizer, RawIds
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -199,3 +202,37 @@ def _ask_for_source(checkpoint: Checkpoint) -> str:
         language = checkpoint.card.source_language
         return say("Type a sentence in {language} above, or pick an example.", language=language)
     return say("Type some text above, or pick an example.")
+
+
+N_IDS: Final = 4
+MOST_A_WORD: Final = 7  # tokens; a tokenizer that has more spells the text in letters or bytes
+LETTERS_A_WORD: Final = 2  # of a text without spaces
+_PARTS: Final = re.compile(r"\w+|[^\w\s]")
+
+
+def suggested(checkpoint: Checkpoint, others: Iterable[str]) -> str:
+    """A text that a model can read: its own example, else the best read of some others, else ids of its own.
+
+    How well a tokenizer reads a text is measured by what it makes of it: nothing unknown, and few tokens a word. What
+    language a model was trained on it does not know; of two that share a vocabulary either may be suggested.
+    """
+    tokenizer = checkpoint.src_tokenizer
+    if own := checkpoint.card.first_example():
+        return own
+    if not isinstance(tokenizer, RawIds):
+        read = {text: _tokens_a_word(tokenizer, text) for text in others}
+        best = min(read, key=read.__getitem__, default="")
+        if best and read[best] <= MOST_A_WORD:
+            return best
+    ordinary = (i for i in range(tokenizer.size) if not tokenizer.is_special(i) and tokenizer.decode([i]).strip())
+    return tokenizer.decode(list(islice(ordinary, N_IDS))).strip()
+
+
+def _tokens_a_word(tokenizer: AnyTokenizer, text: str) -> float:
+    """Infinite where something is unknown."""
+    found = tokenizer.encode(text)
+    if found.unread or not found.ids or any(map(tokenizer.is_special, found.ids)):
+        return float("inf")
+    unspaced = sum(unicodedata.category(letter) == "Lo" for letter in text)  # such as ideographs
+    parts = len(_PARTS.findall(text)) - bool(unspaced)
+    return (len(found.ids) + 1) / (unspaced / LETTERS_A_WORD + parts)  # one more: of two alike the longer

@@ -331,15 +331,13 @@ def folded_key(key: str, value: object) -> str:
     """
     state = st.session_state
     numbers: dict[str, int] = state.setdefault(_NUMBERS, {})
-    if state.get(_numbered(key, numbers), value) != value:
-        numbers[key] = numbers.get(key, 0) + 1
-    found = _numbered(key, numbers)
+    n = numbers.get(key, 0)
+    found = f"{key}-{n}" if n else key
+    if state.get(found, value) != value:
+        numbers[key] = n + 1
+        found = f"{key}-{n + 1}"
     state[found] = value
     return found
-
-
-def _numbered(key: str, numbers: Mapping[str, int]) -> str:
-    return f"{key}-{numbers[key]}" if key in numbers else key
 
 
 def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:

@@ -180,7 +180,7 @@ RULES = styled("""
 .gf-ways a:hover { background: color-mix(in srgb, currentColor 9%, transparent); }
 .gf-ways a:focus-visible { outline: 2px solid #e69f00; outline-offset: 2px; }
 [class*="_table_behind"] { display: none; }
-[data-testid="stTable"] tbody th { min-width: 5rem; } /* else Chinese names of rows stand one character to a line */
+:--still-table tbody th { min-width: 5rem; } /* else Chinese names of rows stand one character to a line */
 [class*="-result_choice"] :--radio { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] :--label { flex: none; }
 [class*="-branch_choice"] :--label { min-height: 0; margin-bottom: 0.1rem; }

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NoReturn
 
+import numpy as np
+
+from glassformer.charts.marks import Axis, Numbers, bars, formatted
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.doctor import wiring_panel
 from glassformer.extensions.doctor.examinations import ExaminationProgress, ExaminationRequest, examinations
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
@@ -342,7 +344,7 @@ def _whole(finding: Finding, link: Link, report: Report | None) -> None:
             st.markdown(follows(drawing.plain(finding.follows)))
         st.markdown(drawing.with_code(found.said))
         if found.code:
-            wiring_panel.draw(finding, report)
+            _named(finding, report)
         st.caption(drawing.with_code(_held_against(finding)))
         if found.meaning:
             st.markdown(say("**What it means.** {text}", text=drawing.with_code(found.meaning)))
@@ -451,3 +453,45 @@ def offer(report: Report) -> None:
             st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)
     with st.expander(say("The report as text, to paste into a forum post")):
         st.code(text, language=None)
+
+
+LOSSES = "wiring_losses"
+NOTHING = "–"  # an output without text
+
+
+def _named(finding: Finding, report: Report | None) -> None:
+    """Draw the lines that are probably wrong beside those that are right, and what they do to the pairs."""
+    for wrong, right in finding.measured.code:
+        drawing.codes((say("In the code, probably:"), wrong), (say("It should be:"), right))
+    if report is not None and finding.test == "wiring":
+        if report.search is not None and report.search.n_pairs:
+            _losses(report)
+        _example(report)
+
+
+def _losses(report: Report) -> None:
+    """Draw the loss as the model stands and with the mistake, as two bars."""
+    found = report.search
+    if found is None or found.standing is None or found.best is None:
+        return
+    names = [say("As it stands"), say("With it")]
+    losses = [found.standing.plain.mean, found.best.plain.mean]
+    drawn = bars(
+        say("Loss on the pairs, without the mistake and with it"),
+        Axis(say("Model"), names),
+        Numbers(say("loss per token, in nats"), np.array(losses), ".3g"),
+        ends=lambda i: formatted(losses[i], ".3g"),
+    )
+    drawing.chart(drawn["spec"], key=LOSSES, alt=drawn["alt"], how_to_read="")
+
+
+def _example(report: Report) -> None:
+    """Draw one pair, as the model stands and with the mistake."""
+    if (one := report.example) is None:
+        return
+    labels = say("Source"), say("Right"), say("As it stands"), say("With the mistake")
+    texts = one.source, one.right, one.standing, one.mistaken
+    with st.container(border=True, gap=None):
+        for label, text in zip(labels, texts, strict=True):
+            shown = drawing.plain(text) if text.strip() else NOTHING
+            st.markdown(say("**{label}:** “{text}”", label=label, text=shown))

@@ -20,8 +20,8 @@ from glassformer.charts.attribution import (
     piece_credit_spec,
 )
 from glassformer.extensions.effects.attribution.gradients import Baseline, Integrated, input_times_gradient
-from glassformer.extensions.effects.attribution.logit import Contributions, contributions
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects
+from glassformer.extensions.effects.attribution.parts import Contributions, contributions
 from glassformer.extensions.effects.attribution.target import AttentionCredit, AttributionTarget, ask, weigh
 from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Page, PartEntry, Plot
@@ -40,7 +40,7 @@ MATTERS = Page(
     entries=(
         PartEntry("pieces", say("Tokens"), "glassformer.extensions.effects.matters_panels:pieces"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters_panels:draw_logit"),
-        PartEntry("paths", say("Why this token"), "glassformer.extensions.effects.path_panel:draw"),
+        PartEntry("paths", say("Why this token"), "glassformer.extensions.effects.matters_panels:paths"),
         PartEntry("depth", say("Gradients"), "glassformer.extensions.effects.matters_panels:draw_depths"),
         PartEntry(
             "ladder", say("From minimal to complete"), "glassformer.extensions.effects.matters_panels:draw_ladder"

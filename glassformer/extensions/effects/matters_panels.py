@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects import attribution_pictures as pictures
-from glassformer.extensions.effects import depth_pictures
+from glassformer.extensions.effects import depth_pictures, path_pictures
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects, hiding
 from glassformer.extensions.effects.attribution.target import AttentionCredit, ask, ask_each
@@ -28,9 +28,11 @@ from glassformer.extensions.effects.attribution_pictures import (
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.ladder_pictures import climbed, ladder
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
+from glassformer.extensions.effects.path_pictures import Cutting, open_paths
 from glassformer.extensions.what_if.what_if_panels import for_head
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs.error_boundary import attempt
+from glassformer.runs.hidden_pieces import gap_of, hidden_place
 from glassformer.runs.measurement_jobs import measured
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.run_address import address
@@ -263,3 +265,42 @@ def _chosen(run: OpenRun, grid: Grid) -> None:
             icon=":material/grid_on:",
         )
     for_head(run, view.kind, view.layer, view.head)
+
+
+SHARES: Final = {"50": say("50 % of the paths"), "80": say("80 % of the paths"), "90": say("90 % of the paths")}
+MOST_LISTED: Final = 40
+PATHS_REVEAL: Final = "matters_paths_reveal"
+
+
+def paths(run: OpenRun, row: Any) -> None:
+    """Draw the part "Why this token", with its controls in `row`: the graph of a logit, and an edge to cut."""
+    config = run.checkpoint.config
+    why_not = say("This encoder-only model generates no output and fills no gaps, so it has no logits to explain.")
+    there = anatomy(config).writes or gap_of(run) is not None
+    draw_part(run, row, _path_choices, _path_graph, why_not=why_not, key=PATHS_REVEAL, there=there)
+
+
+def _path_choices(run: OpenRun) -> None:
+    if anatomy(run.checkpoint.config).writes:
+        choose_rival(run)
+    else:
+        kept = controls.field(run.slot, "hidden")
+        pieces = controls.labelled(run.trace.src_tokens)
+        controls.menu(kept, say("Hidden token"), pieces, otherwise=hidden_place(run), bare=True, width=200)
+    controls.choose(controls.field(run.slot, "explained"), say("Edges shown"), SHARES, bare=True)
+
+
+def _path_graph(run: OpenRun) -> None:
+    scene = attempt(lambda: open_paths(run))
+    if scene is None:
+        return
+    show(path_pictures.graph, scene)
+    options: dict[Cutting, str] = {(): say("No edge is cut")}
+    listed = [edge for edge in scene.edges.tolist() if scene.graph.source[edge]][:MOST_LISTED]  # none from the biases
+    listed += [] if scene.chosen is None else [scene.chosen]
+    options |= {scene.cutting(edge): scene.in_words(edge) for edge in listed}
+    controls.menu(controls.field(run.slot, "cut"), say("Cut an edge"), options)
+    if said := attempt(lambda: path_pictures.effect(scene)):
+        st.markdown(drawing.plain(said))
+    attempt(lambda: show(path_pictures.score, scene))
+    drawing.explain(drawing.plain(path_pictures.WHAT_IT_IS))

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.extensions.effects.attribution.held_run import LogitPart
-from glassformer.extensions.effects.attribution.logit import Contributions
+from glassformer.extensions.effects.attribution.parts import Contributions
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.runs.viewed_run import ViewedRun
 from transformer.i18n import Sentence, joined, paragraph, say

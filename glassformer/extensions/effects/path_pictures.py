@@ -15,8 +15,8 @@ from glassformer.charts.path_graph import HOW_TO_READ, GraphEdge, GraphNode, pat
 from glassformer.charts.theme import Colour
 from glassformer.extensions.effects.attribution.attribution_graph import AttributionGraph, attribution_graph
 from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
+from glassformer.extensions.effects.attribution.parts import ScoreParts, score_parts
 from glassformer.extensions.effects.attribution.path_patching import Cut, cut
-from glassformer.extensions.effects.attribution.score_parts import ScoreParts, score_parts
 from glassformer.extensions.effects.attribution.target import AttributionTarget, ask
 from glassformer.extensions.effects.attribution_pictures import MATTERS, key_of
 from glassformer.extensions.effects.effects_look import EffectsLook

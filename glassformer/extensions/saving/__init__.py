@@ -4,23 +4,23 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="saving",
-    names={"compare": "glassformer.extensions.saving.picture_command:compare"},
+    names={"compare": "glassformer.extensions.saving.run_commands:compare"},
     formats="glassformer.extensions.saving.recorded_checkpoint:FORMAT",
     sources="glassformer.extensions.saving.run_source:SOURCE",
     blocks="glassformer.extensions.saving.saved_run:BLOCKS",
-    shows="glassformer.extensions.saving.picture_command:show",
+    shows="glassformer.extensions.saving.run_commands:show",
     commands=(
         Command(
             60,
             "picture",
             "draw a picture of a run: SVG, PDF or PNG for print, HTML that steps, DOT, LaTeX",
-            "glassformer.extensions.saving.picture_command:add",
+            "glassformer.extensions.saving.run_commands:add",
         ),
         Command(
             65,
             "verify",
             "run a saved run again on its model, and say what differs",
-            "glassformer.extensions.saving.verify_command:add",
+            "glassformer.extensions.saving.run_commands:add_verify",
         ),
     ),
 )

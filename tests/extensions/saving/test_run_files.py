@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import transformer
-from glassformer.extensions.saving import notebook, verify_command
+from glassformer.extensions.saving import notebook, run_commands
 from glassformer.extensions.saving.recorded_checkpoint import FORMAT
 from glassformer.extensions.uploads.library import upload_folder
 from glassformer.extensions.uploads.library.upload_folder import Received
@@ -143,9 +143,9 @@ def test_a_run_is_verified_by_running_it_again(reverse, folder, capsys):
         assert main(["verify", str(folder / arguments[0]), *arguments[1:]]) == code
         assert says in "".join(capsys.readouterr())
     saved = transformer.load_run(folder / "mine.glass")
-    lines = list(verify_command.differences(saved, reverse.run("stone")))
+    lines = list(run_commands.differences(saved, reverse.run("stone")))
     assert any("becomes 'enots', from step 1 on" in line for line in lines)
-    assert verify_command.largest(saved, saved) == 0
+    assert run_commands.largest(saved, saved) == 0
 
 
 def test_the_tree_and_maps_as_text_for_other_programs(reverse, tmp_path, capsys):

@@ -20,7 +20,6 @@ from glassformer.components import custom_component, served_scripts
 from glassformer.components.custom_component import Element
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
-from glassformer.components.glossary_component import glossary_list, glossary_marks
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
 from glassformer.components.served_scripts import StaticScriptsMiddleware
@@ -33,6 +32,7 @@ from glassformer.components.stepper_view import (
     settled_step,
     stepper,
 )
+from glassformer.glossary.glossary_page import glossary_list, glossary_marks
 from glassformer.state.view import Click
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.reading import numbers

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from glassformer.runs import loading, sources
+from glassformer.runs.open_run import suggested
 from glassformer.runs.sources import Source
-from glassformer.runs.suggested_sentence import suggested
 from tests.test_checkpoints import FOLDER
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import load

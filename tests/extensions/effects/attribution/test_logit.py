@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.parts import contributions
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.model.test_layer_features import features
 from tests.transformer.tiny import DECODER

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 
 from glassformer.extensions.effects.attribution.held_run import HeldRun, reads
-from glassformer.extensions.effects.attribution.score_parts import score_parts
+from glassformer.extensions.effects.attribution.parts import score_parts
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.featured import FEATURED
 from tests.transformer.model.test_layer_features import features

@@ -5,8 +5,8 @@ import pytest
 
 from glassformer.extensions.effects.attribution import gradients
 from glassformer.extensions.effects.attribution.gradients import embeddings, gradient, integrating
-from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.occlusion import hiding
+from glassformer.extensions.effects.attribution.parts import contributions
 from glassformer.extensions.effects.attribution.target import ask, ask_each, weigh
 from tests.extensions.effects.attribution.asking import asked
 from tests.healthy import healthy
