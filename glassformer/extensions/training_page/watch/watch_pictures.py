@@ -229,7 +229,8 @@ def compared(training: Training) -> ModelComparison:
 
 HOW_TO_READ_LOSSES: Final = say(
     "Each line is the training loss of one model, the mean of its last 50 steps; all learn from the same pairs in the "
-    "same order. Compare it with the exact outputs: a model that sees what it has to predict has a low loss in vain."
+    "same order. Compare it with the exact outputs: a model that sees what it has to predict has a low loss in vain. A "
+    "line that leaves the chart at the top has diverged."
 )
 HOW_TO_READ_LENGTHS: Final = say(
     "Exact outputs are written by the model alone; for the loss it reads each right token before it predicts the next. "
@@ -241,7 +242,9 @@ _HALF: Final = 0.5
 def compared_losses(scene: ModelComparison) -> Spec:
     """The training losses of all models."""
     across = Places(say("Training step"), [], say("step {n}", n="%{x:,}"), {"rangemode": "tozero", "tickformat": ",d"})
-    scale = Scale(say("Loss (nats per token)"), {"rangemode": "tozero"})
+    top = 1.5 * max((points[0][1] for points in scene.losses.values()), default=0.0)
+    diverges = any(loss > top for points in scene.losses.values() for _, loss in points)  # and flattens all others
+    scale = Scale(say("Loss (nats per token)"), {"range": [0, top]} if diverges else {"rangemode": "tozero"})
     return side_by_side_spec(say("Training loss, side by side"), across, scale, scene.losses, _NATS)
 
 

@@ -202,6 +202,9 @@ def test_models_are_drawn_side_by_side_by_step_and_by_length(models):
     spec = figure_in(watch_pictures.compared_losses(scene), "en")
     drawn = {line["name"]: (list(line["x"]), list(line["y"])) for line in spec["data"]}
     assert drawn == {"sinusoidal": ([10, 20], [2.5, 1.5]), "learned": ([1, 5], [4.0, 3.0])}
+    assert spec["layout"]["yaxis"]["range"] is None
+    scene.losses["learned"] = [(1, 4.0), (5, 1e6)]  # one that diverges leaves the chart, and the others are seen
+    assert list(figure_in(watch_pictures.compared_losses(scene), "en")["layout"]["yaxis"]["range"]) == [0, 6]
     [exact] = figure_in(watch_pictures.compared_lengths(scene, exact=True), "en")["data"]
     assert (list(exact["x"]), list(exact["y"])) == ([7, 8, 9, 10], [100, 75, 25, 50])
     spec = figure_in(watch_pictures.compared_lengths(scene, exact=False), "en")
