@@ -40,7 +40,7 @@ check test test-deep: export PYTHONDONTWRITEBYTECODE :=
 # follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
 # then presses where something stood a moment ago. A file of tests stays in one process, as its tests share what they
 # set up; the order of files is that of tests/conftest.py and tests/browser/conftest.py, longest first, and not that of
-# how many tests a file has. A browser test that fails is run once more, as is usual with browsers: one of 450 meets a
+# how many tests a file has. A browser test that fails is run once more, as is usual with browsers: some meet a
 # busy moment. The report names each that was (-rR); a test without a browser gets no second chance.
 define both_halves
 others=$$(mktemp); \

@@ -20,7 +20,7 @@
     const bytes = bytesOf(part.textContent ?? "");
     const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
     if (part.id === "run") {
-      const { value, parts } = JSON.parse(text || "{}");
+      const { value, parts } = JSON.parse(text);
       /** With its parts put in, each time a copy, as charts change theirs. @param {any} one @returns {any} */
       const whole = (one) => {
         if (Array.isArray(one)) return one.map(whole);
@@ -28,7 +28,7 @@
         if ("=" in one) return whole(parts[one["="]]);
         return Object.fromEntries(Object.entries(one).map(([name, each]) => [name, whole(each)]));
       };
-      if (text) window.glassformerRun = whole(value);
+      window.glassformerRun = whole(value);
       continue;
     }
     const type = part.id === "plotly" ? "text/javascript" : "module";

@@ -38,8 +38,8 @@ def embedded(script: str = _DRAW, *, run: Any = None) -> str:
 
     The module is by default the one that draws each `chart_element`; the data are JSON values, None for none.
     """
-    data = "" if run is None else json.dumps(_each_once(run), ensure_ascii=False)
-    parts = {"plotly": plotly_packed(), "run": packed(data), "script": packed(script)}
+    run = json.dumps(_each_once(run), ensure_ascii=False)
+    parts = {"plotly": plotly_packed(), "run": packed(run), "script": packed(script)}
     elements = [
         f'<script type="text/plain" class="packed" id="{name}">{written(part)}</script>' for name, part in parts.items()
     ]
@@ -58,7 +58,8 @@ def written(data: bytes) -> str:
 
 def _each_once(value: Any) -> dict[str, Any]:
     """JSON values with what is in them more than once in a table: `{"=": n}` stands for its part n."""
-    known, number, met = dict[str, int](), dict[int, int](), Counter[int]()
+    known, number, met = dict[str, int](), dict[int, int](), Counter[int]()  # number: of a part, by its `id`
+    places, table = dict[int, int](), dict[int, Any]()
 
     def read(one: Any) -> str:
         """A part as text, in which larger parts have their numbers."""
@@ -87,7 +88,6 @@ def _each_once(value: Any) -> dict[str, Any]:
             table[place] = one
         return {"=": places[n]}
 
-    places, table = dict[int, int](), dict[int, Any]()
     read(value)
     return {"value": short(value), "parts": [table[place] for place in range(len(table))]}
 

@@ -45,9 +45,8 @@ class StaticScriptsMiddleware:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._names = (script_file(), PLOTLY_FILE)
-        self._packed: dict[
-            tuple[str, ...], tuple[list[tuple[bytes, bytes]], bytes]
-        ] = {}  # of Streamlit's: headers, content
+        # Of Streamlit's scripts: headers, content.
+        self._packed: dict[tuple[str, ...], tuple[list[tuple[bytes, bytes]], bytes]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

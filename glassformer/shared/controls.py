@@ -205,10 +205,7 @@ def several(kept: ControlBinding, label: str, options: Iterable[int], *, most: i
 
 def switch(kept: ControlBinding, label: str, *, help: str | None = None, folded: bool = False) -> bool:
     """Draw a switch; in a popover it is `folded`, as `folded_key` says."""
-    if folded:
-        kept = replace(kept, key=folded_key(kept.key, bool(kept.value)))
-    else:
-        _set(kept.key, bool(kept.value))
+    kept = _bound(kept, bool(kept.value), folded=folded)
     return st.toggle(label, key=kept.key, help=help, on_change=_taking(kept, bool))
 
 
@@ -309,11 +306,7 @@ def _shown(
     """Set a choice of labels; returns what is chosen, and what its widget is made with."""
     value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
     labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
-    coded = NONE if value is None else value
-    if folded:
-        kept = replace(kept, key=folded_key(kept.key, coded))
-    else:
-        _set(kept.key, coded, labels.values())
+    kept = _bound(kept, NONE if value is None else value, labels.values(), folded=folded)
     return value, {
         "options": list(labels),
         "key": kept.key,
@@ -338,6 +331,14 @@ def folded_key(key: str, value: object) -> str:
         found = f"{key}-{n + 1}"
     state[found] = value
     return found
+
+
+def _bound(kept: ControlBinding, value: object, labels: Iterable[str] = (), *, folded: bool) -> ControlBinding:
+    """The binding with its widget set; in a popover that may be another widget."""
+    if folded:
+        return replace(kept, key=folded_key(kept.key, value))
+    _set(kept.key, value, labels)
+    return kept
 
 
 def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
