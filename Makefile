@@ -10,7 +10,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words transcripts site wheel space clean
+.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript collected format words transcripts site wheel space clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
@@ -34,7 +34,7 @@ STAMP_DEV := $(VENV)/.glassformer-dev
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
 
 # Where files are not to be compiled for good, as in some containers, each of hundreds of processes would compile torch.
-check test test-deep: export PYTHONDONTWRITEBYTECODE :=
+check test test-deep collected: export PYTHONDONTWRITEBYTECODE :=
 
 # Browsers are what takes long: two at once, and the tests without one beside them, in two more processes, whose report
 # follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
@@ -70,7 +70,7 @@ check: $(STAMP_DEV) ## before a commit: lint, types, and for a minute the tests 
 test: $(STAMP_DEV) ## lint, format check, types, then every test
 	@$(PY) tools/browser.py --ensure
 	@$(PY) -m tools.programs --ensure
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory -j3 lint-python lint-javascript collected
 ifeq ($(strip $(TESTS)),)
 	@$(both_halves)
 else
@@ -93,6 +93,10 @@ lint-python: $(STAMP_DEV)
 
 lint-javascript: $(STAMP_DEV)
 	$(PY) tools/check_javascript.py
+
+# While mypy has one core: pytest keeps the assertions that it rewrote, else each of four processes would rewrite all.
+collected: $(STAMP_DEV)
+	@said=$$($(PY) -m pytest --collect-only -qqq 2>&1) || { echo "$$said"; exit 1; }
 
 format: $(STAMP_DEV) ## format the code and mend what ruff can mend
 	$(PY) -m ruff check --fix .
