@@ -27,6 +27,7 @@ from glassformer.extensions.effects.head_effect_pictures import (
     written,
 )
 from glassformer.extensions.what_if import head_effect_jobs
+from glassformer.extensions.what_if.head_effect_jobs import result_of
 from glassformer.extensions.what_if.head_effects import HeadEffects
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -67,7 +68,7 @@ class HeadEffectColumns(HeadColumns):
         run = cast("OpenRun", found.run)
         if run.visible.covered:
             ask_first(run, say("This chart would give the answer away."), key=REVEAL)
-        elif (effects := _result(head_effect_jobs.look(run.trace))) is not None:
+        elif (effects := result_of(head_effect_jobs.look(run.trace))) is not None:
             measured = MeasuredHeads(run, found.measures, effects)
             one = run.view.layer is not None and run.view.head is not None
             parts = (pictures.effects, pictures.steps) if one else (pictures.effects,)
@@ -77,7 +78,9 @@ class HeadEffectColumns(HeadColumns):
     def columns(self, found: Heads) -> Mapping[str, HeadColumn]:
         """The measure of the charts, else the first, of the whole output or of the step; the file has all of both."""
         run = found.run
-        if not isinstance(run, OpenRun) or run.visible.covered or (effects := _result(_begun(run))) is None:
+        if not isinstance(run, OpenRun) or run.visible.covered:
+            return {}
+        if (effects := result_of(attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace)))) is None:
             return {}
         chosen, n_steps, names = step_of(run.visible), run.visible.n_steps, names_of(run)
         asked = run.view.of(AttentionLook).measure
@@ -111,20 +114,8 @@ def _heading(name: Shown) -> Sentence:
 # ---------------------------------------------------------------- how far it is
 
 
-def _begun(run: OpenRun) -> JobStatus | None:
-    """The measurement, begun by itself where a model is small; None where nobody has asked for it."""
-    seen = attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace))
-    if seen is not None and seen.is_under_way:
-        seen = head_effect_jobs.look(run.trace, patience=head_effect_jobs.PATIENCE_SECONDS)
-    return seen
-
-
-def _result(seen: JobStatus | None) -> HeadEffects | None:
-    return None if seen is None or seen.state == "failed" or seen.is_under_way else cast("HeadEffects", seen.result)
-
-
 def _progress(run: OpenRun, seen: JobStatus | None) -> None:
-    if _result(seen) is not None:
+    if result_of(seen) is not None:
         return
     if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(head_effect_jobs.key_of(run.trace))

@@ -29,7 +29,7 @@ from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.ladder_pictures import climbed, ladder
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.effects.path_pictures import Cutting, open_paths
-from glassformer.extensions.what_if.what_if_panels import for_head
+from glassformer.extensions.what_if.what_if_panels import BLOCKS
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden_place
@@ -264,7 +264,7 @@ def _chosen(run: OpenRun, grid: Grid) -> None:
             address(run.checkpoint, run.link, kind=view.kind, layer=view.layer, head=view.head, panel="head"),
             icon=":material/grid_on:",
         )
-    for_head(run, view.kind, view.layer, view.head)
+    BLOCKS.for_head(run, view.kind, view.layer, view.head)
 
 
 SHARES: Final = {"50": say("50 % of the paths"), "80": say("80 % of the paths"), "90": say("90 % of the paths")}

@@ -44,6 +44,7 @@ from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.module import widened
+from transformer.model.taps import Observer
 from transformer.text.tokenizer import AnyTokenizer
 
 FAR = 8.0
@@ -95,32 +96,6 @@ class ActivationSpread:
         """The value farthest from 0."""
         return float(torch.maximum(self.most, -self.least).max())
 
-    @property
-    def finite(self) -> bool:
-        """Whether all values were."""
-        return bool(self.squares.isfinite().all())
-
-
-class _Visitor:
-    """Sees what every neuron reads and what becomes of it."""
-
-    causal = True
-
-    def __init__(self, patient: ExaminationContext) -> None:
-        self.seen = {
-            site(stack.name, layer, name): ActivationSpread.of(patient.config.of(stack.name).d_ff)
-            for stack in patient.anatomy.stacks
-            for layer in range(stack.n_layers)
-            for name in ("pre_activation", "activation")
-        }
-
-    def wants(self, site: str) -> bool:
-        return site in self.seen
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        self.seen[site].add(value)
-        return value
-
 
 @DoctorTest(
     "feed_forward",
@@ -135,15 +110,17 @@ class _Visitor:
 )
 def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     """Neurons that say nothing, whatever is read."""
-    visitor = _Visitor(patient)
-    read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
-    if not all(one.finite for one in visitor.seen.values()):
-        raise NotTestable(NOT_FINITE)
-    found = {
-        (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
-        for stack in patient.anatomy.stacks
-        for layer in range(stack.n_layers)
+    layers = [(stack.name, layer) for stack in patient.anatomy.stacks for layer in range(stack.n_layers)]
+    seen = {
+        site(stack, layer, name): ActivationSpread.of(patient.config.of(stack).d_ff)
+        for stack, layer in layers
+        for name in ("pre_activation", "activation")
     }
+    watch = Observer(seen, lambda site, value: seen[site].add(value))
+    read_again(patient, [*own_texts(patient), *random_texts(patient)], watch)
+    if not all(bool(one.squares.isfinite().all()) for one in seen.values()):
+        raise NotTestable(NOT_FINITE)
+    found = {(stack, layer): _dead(patient, stack, layer, seen) for stack, layer in layers}
     (stack, layer), neurons = max(found.items(), key=lambda item: int(item[1].sum()))
     n_dead, share = int(sum(one.sum() for one in found.values())), float(neurons.double().mean())
     why = say(
@@ -151,11 +128,11 @@ def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
         "input is at least {far:g} standard deviations below the point where it would fire. In the shipped "
         "checkpoints, no neuron is more than {most:g} standard deviations below that point. A few neurons die in "
         "many training runs, so the threshold is {share:.0%} of a layer.",
-        n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD, most=at_most("dead_neurons.beside"),
+        n=next(iter(seen.values())).n, far=FAR, share=MANY_DEAD, most=at_most("dead_neurons.beside"),
     )  # fmt: skip
     if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
         said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
-        return DoctorTestResult(verdict="well", number=share, beside=_farthest(visitor.seen), said=said, why=why)
+        return DoctorTestResult(verdict="well", number=share, beside=_farthest(seen), said=said, why=why)
     whole = bool(neurons.all())
     return DoctorTestResult(
         verdict="broken" if whole else "look",

@@ -104,8 +104,7 @@ def run_test(test: DoctorTest, patient: ExaminationContext | ParameterContext) -
         problem = shown(f"{error}".strip().split("\n")[0])
         measured = not_applicable(say("This could not be tested: torch reported {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
-    whole = patient if isinstance(patient, ExaminationContext) else None
-    if whole is None:  # no page can show it yet
+    if not isinstance(patient, ExaminationContext):  # no page can show it yet
         measured = replace(measured, shown=None)
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
 

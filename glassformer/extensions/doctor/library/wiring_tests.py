@@ -25,7 +25,6 @@ from glassformer.extensions.doctor.library.context import (
     ExaminationContext,
     InputRow,
     OwnCode,
-    moved,
 )
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
 from glassformer.extensions.wirings.catalogue import Variant, texts, titles
@@ -256,8 +255,11 @@ def _logits(patient: ExaminationContext, *rows: InputRow) -> Tensor:
 
 
 def _far(before: Tensor, after: Tensor) -> Tensor:
-    """How far the logits of each token move [T]; a `QueryError` where some are not finite."""
-    far = moved(before, after)
+    """How far the logits of each token move [T], in units of their spread; a `QueryError` where some are not finite.
+
+    About 1 where nothing is left of them, 1e-6 where only the order of sums changed.
+    """
+    far = (after - before).abs().amax(dim=-1) / before.float().std(dim=-1).mean().clamp_min(1e-30)
     if not bool(far.isfinite().all()):
         raise QueryError("The training's forward pass computes NaN or infinite values.")
     return far

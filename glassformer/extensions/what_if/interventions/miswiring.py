@@ -95,15 +95,6 @@ def _transposed(q: Tensor, k: Tensor, scale: float) -> Tensor:
     return k @ q.transpose(-2, -1) * scale
 
 
-def _all_open(ground: Ground) -> tuple[Hook, ...]:
-    return _replaced(ground.names("mask"), torch.ones_like)
-
-
-def _future_open(ground: Ground) -> tuple[Hook, ...]:
-    """What the last row may see for every row: padding stays closed."""
-    return _replaced(ground.names("mask", "decoder"), all_seen)
-
-
 def _padding_inverted(ground: Ground) -> tuple[Hook, ...]:
     names = {"encoder": "encoder.padding", "cross": "decoder.source_padding"}
     kinds = [one.kind for one in ground.attentions if one.kind in names]
@@ -161,27 +152,15 @@ def _fused(order: Callable[[list[Tensor], int], list[Tensor]]) -> Made:
     """W_Q, W_K and W_V of other rows of the same file: a function of the three and the number of heads."""
 
     def hooks(ground: Ground) -> tuple[Hook, ...]:
-        changes: dict[str, Change] = {}
-        for one in ground.attentions:
-            for layer in ground.layers(one.stack):
-                place = one.place(layer)
-                changes[f"{place}.joined"] = lambda joined: None
-                for kind in ("weight", "bias"):
-                    changes |= _exchanged(ground, place, kind, order)
+        changes = dict[str, Change].fromkeys(ground.names("joined"), lambda joined: None)
+        for place in [one.place(layer) for one in ground.attentions for layer in ground.layers(one.stack)]:
+            for kind in ("weight", "bias") if ground.config.biases.attention else ("weight",):
+                own = [ground.parameter(f"{_named(place)}.{name}.{kind}") for name in _MAPS]
+                for name, other in zip(_MAPS, order(own, ground.config.n_heads), strict=True):
+                    changes[f"{place}.{name}.{kind}"] = partial(_other, other)
         return (Rewirer(changes),)
 
     return hooks
-
-
-def _exchanged(
-    ground: Ground, place: str, kind: str, order: Callable[[list[Tensor], int], list[Tensor]]
-) -> dict[str, Change]:
-    try:
-        own = [ground.parameter(f"{_named(place)}.{name}.{kind}") for name in _MAPS]
-    except AttributeError:  # no bias
-        return {}
-    found = order(own, ground.config.n_heads)
-    return {f"{place}.{name}.{kind}": partial(_other, one) for name, one in zip(_MAPS, found, strict=True)}
 
 
 def _other(value: Any, _: object) -> Any:
@@ -208,11 +187,6 @@ def _gates(ground: Ground) -> tuple[Hook, ...]:
                     value = ground.parameter(f"{_named(place)}.{other}.{kind}")
                     changes[f"{place}.{name}.{kind}"] = partial(_other, value)
     return (Rewirer(changes),)
-
-
-def _source_table(ground: Ground) -> tuple[Hook, ...]:
-    """The output's table is another of the same shape: the source's, or the target's where it has its own."""
-    return (Rewirer({"output_weight": partial(_other, ground.parameter("src_table"))}),)
 
 
 # ------------------------------------------------------------------------------------------------ norms and layers
@@ -343,6 +317,11 @@ def _has_table(config: ModelConfig) -> bool:
     return config.placing.adds == "table"
 
 
+def _several(config: ModelConfig) -> bool:
+    """Whether there is more than one head."""
+    return config.n_heads > 1
+
+
 def _alike(config: ModelConfig) -> bool:
     """Whether queries, keys and values are of one width."""
     return config.n_kv_heads == config.n_heads
@@ -355,11 +334,15 @@ def _has_other_table(config: ModelConfig) -> bool:
 
 
 MISTAKES: Final[dict[str, Mistake]] = {
-    "future": Mistake(say("The future is open, and padding is closed"), _future_open, _writes),
-    "discarded": Mistake(say("Masks are made, but not used"), _all_open),
-    "tril": Mistake(
-        say("The encoder has a causal mask"), _weighing(_triangle, "encoder"), _reads
+    "future": Mistake(
+        say("The future is open, and padding is closed"),
+        lambda ground: _replaced(ground.names("mask", "decoder"), all_seen),
+        _writes,
     ),
+    "discarded": Mistake(
+        say("Masks are made, but not used"), lambda ground: _replaced(ground.names("mask"), torch.ones_like)
+    ),
+    "tril": Mistake(say("The encoder has a causal mask"), _weighing(_triangle, "encoder"), _reads),
     "trilcross": Mistake(say("Cross-attention has a causal mask"), _weighing(_triangle, "cross"), _both),
     "padsonly": Mistake(say("The padding mask is inverted"), _padding_inverted, _pads),
     "zerofill": Mistake(
@@ -380,29 +363,25 @@ MISTAKES: Final[dict[str, Mistake]] = {
         ),
     ),
     "overqueries": Mistake(say("The softmax runs over the queries"), _weighing(partial(_softmax, dim=-2))),
-    "overheads": Mistake(
-        say("The softmax runs over the heads"), _weighing(partial(_softmax, dim=1)), lambda config: config.n_heads > 1
-    ),
+    "overheads": Mistake(say("The softmax runs over the heads"), _weighing(partial(_softmax, dim=1)), _several),
     "nosoftmax": Mistake(say("No softmax"), _weighing(lambda scores, seen: scores * seen)),
     "onemap": Mistake(
         say("All heads have the mean of their maps"),
         lambda ground: _replaced(ground.names("weights"), _mean_map, causal=True),
-        lambda config: config.n_heads > 1,
+        _several,
     ),
     "split": Mistake(
-        say("Heads are cut without the transpose"),
-        lambda ground: _replaced(_cut(ground), _view),
-        lambda config: config.n_heads > 1,
+        say("Heads are cut without the transpose"), lambda ground: _replaced(_cut(ground), _view), _several
     ),
     "merged": Mistake(
         say("Heads are joined without the transpose"),
         lambda ground: _replaced(ground.names("heads"), _reshape),
-        lambda config: config.n_heads > 1,
+        _several,
     ),
     "bydimension": Mistake(
         say("Each head gets every n-th number"),
         lambda ground: _replaced(_cut(ground), _by_dimension, causal=True),
-        lambda config: config.n_heads > 1,
+        _several,
     ),
     "interleaved": Mistake(say("W_Q, W_K and W_V are interleaved head by head"), _fused(_interleaved), _alike),
     "kqv": Mistake(say("W_Q and W_K are exchanged"), _fused(_ordered(1, 0, 2)), _alike),
@@ -424,9 +403,7 @@ MISTAKES: Final[dict[str, Mistake]] = {
         lambda ground: _norms(ground, _without_mean, final=True),
         lambda config: config.norm_kind in ("layer", "rms"),
     ),
-    "linear": Mistake(
-        say("No non-linearity"), _activation("none"), lambda config: config.activation != "none"
-    ),
+    "linear": Mistake(say("No non-linearity"), _activation("none"), lambda config: config.activation != "none"),
     **{
         name: Mistake(
             say("The non-linearity is {name}", name=name), _activation(name),
@@ -446,7 +423,11 @@ MISTAKES: Final[dict[str, Mistake]] = {
         lambda ground: _replaced(ground.names("output", "cross"), torch.zeros_like, causal=True),
         _both,
     ),
-    "sourcetable": Mistake(say("The output uses the source’s table"), _source_table, _has_other_table),
+    "sourcetable": Mistake(  # or the target's of the same shape, where the output has its own
+        say("The output uses the source’s table"),
+        lambda ground: (Rewirer({"output_weight": partial(_other, ground.parameter("src_table"))}),),
+        _has_other_table,
+    ),
     "halves": Mistake(say("Sines first, then cosines"), _positions(_halves), _has_table),
     "alternating": Mistake(say("Sines and cosines alternate"), _positions(_alternating), _has_table),
     "firstrow": Mistake(say("All tokens have the first position"), _first_row, _has_table),
