@@ -21,6 +21,7 @@ from glassformer.extensions.doctor.library.findings import (
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS
 from glassformer.extensions.doctor.library.report import Report, follows, ordered, told_once
 from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.wirings.search import SearchResult
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import begins_by_itself
@@ -322,12 +323,18 @@ def pair_by_pair(report: Report, link: Link) -> None:
 
 
 def others(findings: Sequence[Finding], link: Link) -> None:
-    """Draw what is well and what is not applicable, folded."""
+    """Draw what is well and what is not applicable, folded, each in a few lines under the name of its area."""
     for verdict in ("well", "not_applicable"):
         found = [one for one in findings if one.verdict == verdict]
-        if found:
-            with st.expander(_counted(verdict, len(found)), icon=ICONS[verdict]):
-                _listed(found, link)
+        if not found:
+            continue
+        with st.expander(_counted(verdict, len(found)), icon=ICONS[verdict]):
+            for area, name in AREAS.items():
+                of_area = [one for one in found if one.area == area]
+                if of_area:
+                    st.subheader(name, anchor=False)
+                for one in of_area:
+                    _line(one, link)
 
 
 def _whole(finding: Finding, link: Link, report: Report | None) -> None:
@@ -373,16 +380,6 @@ def _held_against(finding: Finding) -> Sentence:
     if found.why:
         said.append(found.why)
     return joined(" ", said)
-
-
-def _listed(findings: Sequence[Finding], link: Link) -> None:
-    """Draw findings in a few lines each, under the names of their areas."""
-    for area, name in AREAS.items():
-        found = [one for one in findings if one.area == area]
-        if found:
-            st.subheader(name, anchor=False)
-        for one in found:
-            _line(one, link)
 
 
 def _line(finding: Finding, link: Link) -> None:
@@ -464,15 +461,13 @@ def _named(finding: Finding, report: Report | None) -> None:
     for wrong, right in finding.measured.code:
         drawing.codes((say("In the code, probably:"), wrong), (say("It should be:"), right))
     if report is not None and finding.test == "wiring":
-        if report.search is not None and report.search.n_pairs:
-            _losses(report)
+        _losses(report.search)
         _example(report)
 
 
-def _losses(report: Report) -> None:
-    """Draw the loss as the model stands and with the mistake, as two bars."""
-    found = report.search
-    if found is None or found.standing is None or found.best is None:
+def _losses(found: SearchResult | None) -> None:
+    """Draw the loss on pairs as the model stands and with the mistake, as two bars."""
+    if found is None or not found.n_pairs or found.standing is None or found.best is None:
         return
     names = [say("As it stands"), say("With it")]
     losses = [found.standing.plain.mean, found.best.plain.mean]

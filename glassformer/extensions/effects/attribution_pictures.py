@@ -23,7 +23,7 @@ from glassformer.extensions.effects.attribution.gradients import Baseline, Integ
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects
 from glassformer.extensions.effects.attribution.parts import Contributions, contributions
 from glassformer.extensions.effects.attribution.target import AttentionCredit, AttributionTarget, ask, weigh
-from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
+from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Page, PartEntry, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.view import Click, cell_of, place_of
@@ -422,7 +422,7 @@ def bars(scene: Logit) -> Plot:
     """The largest of them; a click looks at a head."""
     found, values, view = scene.found, scene.values, scene.run.view
     order = np.argsort(-np.abs(values), kind="stable").tolist()
-    heads = {place: head for place, part in enumerate(found.parts) if (head := head_of(part)) is not None}
+    heads = {place: head for place, part in enumerate(found.parts) if (head := part.as_head) is not None}
     bars = [
         Bar(
             *part_names(found.parts[place]),

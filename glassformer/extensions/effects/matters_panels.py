@@ -5,28 +5,12 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
+from glassformer.extensions.effects import ablation_pictures, path_pictures
 from glassformer.extensions.effects import attribution_pictures as pictures
-from glassformer.extensions.effects import depth_pictures, path_pictures
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects, hiding
 from glassformer.extensions.effects.attribution.target import AttentionCredit, ask, ask_each
-from glassformer.extensions.effects.attribution_pictures import (
-    BASELINES,
-    MATTERS,
-    StepView,
-    bars,
-    completeness,
-    gradient_of,
-    in_all_steps,
-    in_words,
-    key_of,
-    open_logit,
-    parts,
-    pieces_of,
-    weighed_of,
-)
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.ladder_pictures import climbed, ladder
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.effects.path_pictures import Cutting, open_paths
 from glassformer.extensions.what_if.what_if_panels import BLOCKS
@@ -57,10 +41,10 @@ def draw(run: OpenRun) -> None:
     sentence(run, compact=True)
     row = controls.bar(run.slot)
     with row:
-        choose_part(MATTERS, run.slot)
+        choose_part(pictures.MATTERS, run.slot)
         heads = address(run.checkpoint, run.link, panel="table", measure="log_prob")
         menu.link("attention", say("What heads do"), heads, icon=":material/table_chart:")
-    MATTERS.entry(run).draw(run, row)
+    pictures.MATTERS.entry(run).draw(run, row)
 
 
 WRITES_NOTHING: Final = say("This encoder-only model generates no output, so there are no steps to explain.")
@@ -105,16 +89,16 @@ def draw_part(
 
 
 def _credit(run: OpenRun) -> None:
-    weighed = attempt(lambda: weighed_of(run))
+    weighed = attempt(lambda: pictures.weighed_of(run))
     if weighed is None:
         return
     place = st.container()  # the chart comes first; what takes long is offered under it
-    hidden, gradient = _hiding(run), attempt(lambda: gradient_of(run))
+    hidden, gradient = _hiding(run), attempt(lambda: pictures.gradient_of(run))
     integrated = _integrated(run)
     with place:
         show(pictures.pieces, pictures.Owed(run, weighed, hidden, gradient, integrated))
         told = [] if hidden is None else _compared(run, weighed, hidden)
-        told += [] if integrated is None else [completeness(integrated, run.view.of(EffectsLook).begin)]
+        told += [] if integrated is None else [pictures.completeness(integrated, run.view.of(EffectsLook).begin)]
         if told:
             drawing.explain(*map(drawing.plain, told))
 
@@ -125,7 +109,7 @@ def _credit(run: OpenRun) -> None:
 def _hiding(run: OpenRun) -> OcclusionEffects | None:
     """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
     checkpoint, trace = run.checkpoint, run.trace
-    key = key_of(run, "hiding", trace.tgt_ids)
+    key = pictures.key_of(run, "hiding", trace.tgt_ids)
     return measured(
         key,
         lambda: hiding(ask_each(checkpoint, trace)),
@@ -140,10 +124,10 @@ def _integrated(run: OpenRun) -> Integrated | None:
     """Integrated gradients of this step; None as long as nobody has asked for them, where they take long."""
     checkpoint, trace, step, baseline = run.checkpoint, run.trace, run.view.step, run.view.of(EffectsLook).begin
     return measured(
-        key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
+        pictures.key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
         lambda: integrating(ask(checkpoint, trace, step), baseline=baseline),
         seconds=_seconds(run, _POINTS),
-        wish=key_of(run, "integrated"),
+        wish=pictures.key_of(run, "integrated"),
         widget=run.key(INTEGRATING),
         label=say("Integrate gradients"),
     )
@@ -163,15 +147,16 @@ def _seconds(run: OpenRun, rows: int) -> float:
 def _compared(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> list[str]:
     """Whether attention and hiding name the same piece, at this step and at all that may be seen, in sentences."""
     view, whole = run.visible.view, "encoder" in run.trace.kinds
-    here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
+    own = weighed.attention(view.layer, view.head)
+    here = pictures.StepView.of(pictures.pieces_of(run), own, hidden, run.view.step)
     weights, first = run.visible.weights(), run.trace.first_row
     steps = []
     for step in range(run.visible.n_steps):
         pieces = run.trace.src_tokens[: weights.shape[1]] if whole else run.trace.read_tokens[: first + step + 1]
-        steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
-    said = in_words(here, run.trace.tgt_tokens[run.view.step])
+        steps.append(pictures.StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
+    said = pictures.in_words(here, run.trace.tgt_tokens[run.view.step])
     whose = say("{whose}.", whose=capitalised(run.visible.whose()))
-    return [said, whose, in_all_steps(steps)]
+    return [said, whose, pictures.in_all_steps(steps)]
 
 
 def _choices(run: OpenRun) -> None:
@@ -180,7 +165,8 @@ def _choices(run: OpenRun) -> None:
     controls.let_go(run.slot, n_layers, n_heads)
     layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
     controls.menu_of_heads(controls.field(run.slot, "head"), n_heads, disabled=layer is None)
-    controls.menu(controls.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
+    begin = controls.field(run.slot, "begin")
+    controls.menu(begin, say("Integrated gradients"), pictures.BASELINES, bare=True, width=280)
 
 
 N_RIVALS: Final = 10
@@ -196,17 +182,17 @@ def draw_depths(run: OpenRun, row: Any) -> None:
     """Draw the part Gradients."""
 
     def drawn(run: OpenRun) -> None:
-        if (scene := attempt(lambda: depth_pictures.depths(run))) is not None:
-            show(depth_pictures.gradients, scene)
+        if (scene := attempt(lambda: ablation_pictures.depths(run))) is not None:
+            show(ablation_pictures.gradients, scene)
 
     draw_part(run, row, lambda run: None, drawn, why_not=WRITES_NOTHING, key=REVEAL_DEPTHS)
 
 
 def draw_ladder(run: OpenRun, row: Any) -> None:
     """Draw the part From minimal to complete; of a large model once it is asked for."""
-    scene = attempt(lambda: climbed(run))
+    scene = attempt(lambda: ablation_pictures.climbed(run))
     if scene is not None:
-        show(ladder, scene)
+        show(ablation_pictures.ladder, scene)
     elif run.view.guess:
         st.info(say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it."))
     elif not run.view.of(EffectsLook).climb:
@@ -230,10 +216,10 @@ def choose_rival(run: OpenRun) -> None:
 
 def _logit(run: OpenRun) -> None:
     """Draw what each part of the decoder adds to the logit of the piece that was written."""
-    scene = attempt(lambda: open_logit(run))
+    scene = attempt(lambda: pictures.open_logit(run))
     if scene is None:
         return
-    drawing.beside(partial(show, parts, scene), partial(show, bars, scene), widths=(3, 2))
+    drawing.beside(partial(show, pictures.parts, scene), partial(show, pictures.bars, scene), widths=(3, 2))
     _chosen(run, scene.grid)
     drawing.explain(drawing.plain(sums(run, scene.found, scene.values)), drawing.plain(what_it_is(run)))
 

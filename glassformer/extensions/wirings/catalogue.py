@@ -53,8 +53,8 @@ class WiringTexts:
     wrong: Sentence  # the line as it was written
     right: Sentence  # the line as it should be
     page: str  # of the app, where it is seen best
+    panel: str  # the part of the page; empty for its own choice
     source: Sentence  # where what is right is described
-    panel: str = ""  # the part of the page; empty for its own choice
     alike: Sequence[str] = ()  # names of wirings that look alike
 
 
@@ -95,8 +95,11 @@ Makes = Callable[[ModelConfig], Iterable[Changes | Reading | Mapping[str, Any]]]
 @cache
 def texts() -> dict[str, WiringTexts]:
     """The texts of all wirings, in the order of the catalogue."""
-    rows = read_table(Path(__file__).with_name("wirings.toml"))
-    return {name: WiringTexts(**row) for name, row in rows.items()}
+    found: dict[str, WiringTexts] = {}
+    for name, row in read_table(Path(__file__).with_name("wirings.toml")).items():
+        page, _, panel = row.pop("page").partition("/")
+        found[name] = WiringTexts(page=page, panel=panel, **row)
+    return found
 
 
 def titles(names: tuple[str, ...]) -> Sentence:

@@ -247,12 +247,9 @@ def _simplest(found: Sequence[Tried], chance: float) -> Tried:
     """One mistake before two that explain pairs hardly better; of as many, the best."""
     best = min(found, key=lambda one: one.loss.mean)
     enough = max(best.loss.mean + CLOSE, min(3 * best.loss.mean, KNOWN * chance))
-    return min((one for one in found if one.loss.mean <= enough), key=_rank)
-
-
-def _rank(one: Tried) -> tuple[int, bool, float]:
-    """One mistake before two; what has less to predict last, as that is always easier."""
-    return len(one.names), not one.variant.reading.end_counts, one.loss.mean
+    near = (one for one in found if one.loss.mean <= enough)
+    # What has less to predict comes last, as that is always easier.
+    return min(near, key=lambda one: (len(one.names), not one.variant.reading.end_counts, one.loss.mean))
 
 
 def matching(

@@ -23,6 +23,7 @@ from glassformer.extensions.doctor.library.context import (
     DoctorTest,
     ExaminationContext,
     Texts,
+    once,
     own_texts,
     random_texts,
     read_again,
@@ -100,6 +101,7 @@ def texts_of(patient: ExaminationContext) -> list[Texts]:
     return [] if patient.runs and not own else [*own, *random_texts(patient, most=FEW_TOKENS)]
 
 
+@once
 def _measured(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
     """What the heads of each attention do; nothing where no text could be read, or what is computed is NaN."""
     config, kinds = patient.config, patient.anatomy.attentions
@@ -166,8 +168,7 @@ def pairs_of(patient: ExaminationContext) -> Iterator[tuple[MeasuredHead, Measur
 
 def of_each(patient: ExaminationContext, measure: Callable[[HeadMeasures], np.ndarray]) -> dict[MeasuredHead, float]:
     """A number of every head; `NotTestable` where nothing is known of them."""
-    found = patient.once(_measured)
-    if not found:
+    if not (found := _measured(patient)):
         raise NotTestable(NO_RUN)
     return {
         MeasuredHead(kind, *place): float(value)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -30,6 +30,7 @@ from glassformer.extensions.doctor.library.findings import (
     NotTestable,
     not_applicable,
 )
+from glassformer.extensions.wirings.readings import vectors_of
 from transformer.analysis.losses import MASKS, SampleLoss, Samples, row_of, text_ids
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, GlassformerError, shown
@@ -194,14 +195,7 @@ class ExaminationContext:
     pause: Callable[[], None] = lambda: None  # called now and then; a server serves others meanwhile
     reported: float | None = None  # the loss that the training reported, in nats per piece; None if unknown
     own: OwnCode | None = None  # the forward pass of a training that is watched; None if nobody gave it
-    _known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
-
-    def once(self, work: Callable[[ExaminationContext], _Result]) -> _Result:
-        """What some work on this patient gives, done for the first test that needs it."""
-        if work not in self._known:
-            self._known[work] = work(self)
-        found: _Result = self._known[work]
-        return found
+    known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def model(self) -> Transformer:
@@ -280,6 +274,19 @@ class ExaminationContext:
     def first_source(self) -> str | None:
         """The first sentence that could be run; None if there is none."""
         return next((trace.query.source for trace in self.traces), None)
+
+
+def once(work: Callable[[ExaminationContext], _Result]) -> Callable[[ExaminationContext], _Result]:
+    """Decorates work on a patient that is done for the first test that needs it, and kept for the others."""
+
+    @wraps(work)
+    def found(patient: ExaminationContext) -> _Result:
+        if work not in patient.known:
+            patient.known[work] = work(patient)
+        kept: _Result = patient.known[work]
+        return kept
+
+    return found
 
 
 def _of_card(checkpoint: Checkpoint) -> Samples:
@@ -426,9 +433,6 @@ def read_again(patient: ExaminationContext, texts: list[Texts], visitor: Hook) -
 @torch.inference_mode()
 def read(patient: ExaminationContext, texts: Texts, *, tap: Tap = NO_TAP) -> Tensor:
     """One pass: the last vectors of the decoder [B, T, D], or of an encoder-only model [B, S, D]."""
-    model = patient.model
-    memory = model.encode(texts.source, tap=tap) if patient.anatomy.reads else None
     if not patient.anatomy.writes:
-        assert memory is not None  # a model has one stack at least
-        return memory
-    return model.decode(texts.target, memory, model.source_mask(texts.source), tap=tap)
+        return patient.model.encode(texts.source, tap=tap)
+    return vectors_of(patient.model, texts.source if patient.anatomy.reads else None, texts.target, tap)

@@ -14,7 +14,14 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, Texts, pairs_that_fit, read
+from glassformer.extensions.doctor.library.context import (
+    DoctorTest,
+    ExaminationContext,
+    Texts,
+    once,
+    pairs_that_fit,
+    read,
+)
 from glassformer.extensions.doctor.library.findings import (
     MOST_OF_CHANCE,
     NO_OUTPUT,
@@ -51,12 +58,9 @@ class Pair:
     is_right: bool  # whether the model wrote what is right
 
 
+@once
 def pairs_of(patient: ExaminationContext) -> tuple[Pair, ...]:
     """The pairs of a patient, the worst first; none if it has none, or writes nothing."""
-    return patient.once(_pairs)
-
-
-def _pairs(patient: ExaminationContext) -> tuple[Pair, ...]:
     samples = patient.samples
     if not samples.targets or not patient.anatomy.writes:
         return ()
@@ -79,12 +83,8 @@ def _loss(patient: ExaminationContext, i: int) -> float | None:
 
 def worst(patient: ExaminationContext) -> PageTarget:
     """Teacher forcing of the pair that the model knows worst; the page alone if there is none."""
-    pairs = [one for one in pairs_of(patient) if one.loss is not None]
-    return (
-        PageTarget(page="forcing", source=pairs[0].source, reference=pairs[0].right)
-        if pairs
-        else PageTarget(page="forcing")
-    )
+    pair = next((one for one in pairs_of(patient) if one.loss is not None), None)
+    return PageTarget(page="forcing", source=pair and pair.source, reference=pair and pair.right)
 
 
 _NO_PAIRS: Sentence = say(
@@ -102,12 +102,9 @@ class Guesses:
     hits: np.ndarray  # whether the likeliest piece was the right one [N]
 
 
+@once
 def guesses(patient: ExaminationContext) -> Guesses:
     """All guesses; `NotTestable` where no pair could be read."""
-    return patient.once(_guesses)
-
-
-def _guesses(patient: ExaminationContext) -> Guesses:
     parts = []
     for row in pairs_that_fit(patient):
         patient.pause()

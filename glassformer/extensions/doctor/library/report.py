@@ -277,14 +277,9 @@ class Report:
             "summary": str(self.summary()),
             "findings": [_record(one) for one in self.worst_first],
             "pairs": [asdict(one) for one in self.pairs],
-            "wirings": [{"wiring": str(name), "loss": _finite(loss)} for name, loss in self.wirings],
+            "wirings": [{"wiring": str(name), "loss": _finite(loss)} for name, loss in compared(self.search)],
             "questions": list(self.asked),
         }
-
-    @property
-    def wirings(self) -> list[tuple[Sentence, float]]:
-        """The wirings that were compared on the pairs, with their losses: as it stands, the best, those as good."""
-        return [] if self.search is None else compared(self.search)
 
     def to_json(self) -> str:
         """The report as JSON, findings from the worst on."""
@@ -302,11 +297,9 @@ class Report:
             yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self.sentences_said())
         for finding in filter(_is_wrong, told_once(self.worst_first)):
             yield from _in_full(finding)
-        if len(self.wirings) > 1:
+        if len(wirings := compared(self.search)) > 1:
             yield say("### Wirings, by their loss on the pairs")
-            yield joined(
-                "\n", [say("- {name}: {loss:.3g}", name=_quoted(name), loss=loss) for name, loss in self.wirings]
-            )
+            yield joined("\n", [say("- {name}: {loss:.3g}", name=_quoted(name), loss=loss) for name, loss in wirings])
         if self.pairs:
             yield say("### Pairs ({n})", n=len(self.pairs))
             yield joined("\n", list(_table(self.pairs)))

@@ -25,6 +25,7 @@ from glassformer.extensions.doctor.library.context import (
     ExaminationContext,
     InputRow,
     OwnCode,
+    once,
 )
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
 from glassformer.extensions.wirings.catalogue import Variant, texts, titles
@@ -70,12 +71,9 @@ def _by_others(patient: ExaminationContext, source: str, target: str) -> tuple[I
         return None
 
 
+@once
 def searched(patient: ExaminationContext) -> SearchResult:
-    """What the search found, once for all tests."""
-    return patient.once(_searched)
-
-
-def _searched(patient: ExaminationContext) -> SearchResult:
+    """What the search found."""
     if not patient.anatomy.writes:
         return NOTHING
     pairs = pairs_as_ids(patient) if patient.samples.targets or not patient.anatomy.reads else []
@@ -125,12 +123,13 @@ def example(patient: ExaminationContext) -> WiringExample | None:
     )
 
 
-def compared(found: SearchResult) -> list[tuple[Sentence, float]]:
-    """The wirings of a report with their losses on the pairs: as it stands, the best, those as good."""
-    rows = [(say("As the model stands"), found.standing)] if found.standing else []
+def compared(found: SearchResult | None) -> list[tuple[Sentence, float]]:
+    """The wirings that were compared on the pairs, with their losses: as it stands, the best, those as good."""
+    if found is None or found.standing is None:
+        return []
     best = () if found.best is None or found.verdict == "as_it_stands" else (found.best, *found.equal)
-    named = [(titles(one.names), one) for one in best]
-    return [(name, one.plain.mean) for name, one in (*rows, *named) if one is not None]
+    rows = [(say("As the model stands"), found.standing), *((titles(one.names), one) for one in best)]
+    return [(name, one.plain.mean) for name, one in rows]
 
 
 @DoctorTest(

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -73,10 +72,6 @@ class AttributionTarget:
         """The site where the pieces enter."""
         return f"{self.stack}.embedding.tokens"
 
-    def about(self, piece: int) -> AttributionTarget:
-        """The same step with another piece."""
-        return replace(self, piece=piece)
-
     def logits(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
         """The logits of the step [R, V], read R times, with the run's tap or another, which may make rows differ."""
         seen = self.tap if tap is None else tap
@@ -92,12 +87,6 @@ class AttributionTarget:
     def log_probs(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
         """The log-probability of the piece, in nats [R]; the arguments are those of `logits`."""
         return self.logits(tap=tap, rows=rows).log_softmax(dim=-1)[:, self.piece]
-
-    @cached_property
-    def log_prob(self) -> float:
-        """The log-probability of the piece, in nats."""
-        with torch.inference_mode():
-            return float(self.log_probs()[0])
 
 
 def ask(
