@@ -482,11 +482,10 @@ def _losses(found: SearchResult | None) -> None:
 
 def _example(report: Report) -> None:
     """Draw one pair, as the model stands and with the mistake."""
-    if (one := report.example) is None:
+    if report.example is None:
         return
     labels = say("Source"), say("Right"), say("As it stands"), say("With the mistake")
-    texts = one.source, one.right, one.standing, one.mistaken
     with st.container(border=True, gap=None):
-        for label, text in zip(labels, texts, strict=True):
+        for label, text in zip(labels, report.example, strict=True):
             shown = drawing.plain(text) if text.strip() else NOTHING
             st.markdown(say("**{label}:** “{text}”", label=label, text=shown))

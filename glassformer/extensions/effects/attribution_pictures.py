@@ -107,13 +107,6 @@ def how_to_read(run: ViewedRun, weighed: AttentionCredit) -> str:
     return joined("\n", lines)
 
 
-def no_rollout(run: ViewedRun) -> str:
-    """Why there is no rollout."""
-    if not run.checkpoint.config.residual:
-        return say("this model has no residual stream, which rollout requires")
-    return say("a change in this run leaves some rows without weights")
-
-
 def completeness(found: Integrated, baseline: Baseline) -> str:
     """How far integrated gradients add up, with the numbers."""
     total, whole = float(found.credit.sum()), found.value - found.baseline
@@ -341,14 +334,16 @@ def _columns(scene: Owed) -> list[Column]:
     not_yet = say("not measured yet; start the measurement below the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]
     own_row = say("this token cannot be hidden, because this step's prediction is computed from its vector")
-    rolls = run.checkpoint.config.residual
+    rolls, no_rollout = run.checkpoint.config.residual, say("a change in this run leaves some rows without weights")
+    if not rolls:
+        no_rollout = say("this model has no residual stream, which rollout requires")
     told: dict[str, tuple[np.ndarray, str, str, float]] = {
         "attention": (weighed.attention(view.layer, view.head), ".2f", "", 0.0),
         "hidden": (lost, "+.2f", not_yet if hiding is None else own_row, 0.02),
         "gradient": (none if gradient is None else gradient, "+.3f", not_yet, 0.01),
         "integrated": (none if integrated is None else integrated.credit, "+.2f", not_yet, 0.05),
         "moved": (weighed.moved(view.layer, view.head), ".2f", "", 0.0),
-        "rollout": (weighed.rollout if rolls else none, ".2f", no_rollout(run), 0.0),
+        "rollout": (weighed.rollout if rolls else none, ".2f", no_rollout, 0.0),
     }
     return [Column(NAMES[name], *numbers, meaning=MEANINGS[name]) for name, numbers in told.items()]
 

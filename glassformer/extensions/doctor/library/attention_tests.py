@@ -57,11 +57,6 @@ class MeasuredHead:
     layer: int  # from 0
     head: int  # from 0
 
-    @property
-    def place(self) -> tuple[Kind, int]:
-        """Its layer."""
-        return self.kind, self.layer
-
     def __str__(self) -> str:
         return f"{self.kind}.{self.layer + 1}.{self.head + 1}"
 
@@ -220,7 +215,8 @@ def dead_heads(patient: ExaminationContext) -> DoctorTestResult:
             n=len(loud), share=least,
         )  # fmt: skip
         return DoctorTestResult(verdict="well", number=least, said=said)
-    whole = any(all(one in silent for one in loud if one.place == head.place) for head in silent)
+    heard = {(one.kind, one.layer) for one in loud if one not in silent}
+    whole = any((one.kind, one.layer) not in heard for one in silent)
     return DoctorTestResult(
         verdict="broken" if whole else "look",
         number=least,

@@ -56,21 +56,13 @@ STILL = 1e-6
 """Share of the largest value of its layer below which a number does not move."""
 
 
-@dataclass(eq=False)
 class ActivationSpread:
-    """How one value of every neuron of a layer is spread over tokens, each array [F] in float64."""
+    """How one value of every neuron of a layer is spread over the tokens so far, each array [F] in float64."""
 
-    n: int  # tokens
-    total: Tensor  # sums over them
-    squares: Tensor
-    least: Tensor  # the extremes
-    most: Tensor
-
-    @staticmethod
-    def of(width: int) -> ActivationSpread:
-        """Of no token yet."""
-        zero = torch.zeros(width, dtype=torch.float64)
-        return ActivationSpread(0, zero.clone(), zero.clone(), zero + torch.inf, zero - torch.inf)
+    def __init__(self, width: int) -> None:
+        self.n, (self.total, self.squares) = 0, torch.zeros(2, width, dtype=torch.float64)  # tokens, sums over them
+        self.most = torch.full((width,), -torch.inf, dtype=torch.float64)
+        self.least = -self.most
 
     def add(self, values: Tensor) -> None:
         """More tokens, [B, T, F]."""
@@ -112,7 +104,7 @@ def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     """Neurons that say nothing, whatever is read."""
     layers = [(stack.name, layer) for stack in patient.anatomy.stacks for layer in range(stack.n_layers)]
     seen = {
-        site(stack, layer, name): ActivationSpread.of(patient.config.of(stack).d_ff)
+        site(stack, layer, name): ActivationSpread(patient.config.of(stack).d_ff)
         for stack, layer in layers
         for name in ("pre_activation", "activation")
     }

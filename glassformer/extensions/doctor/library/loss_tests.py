@@ -94,26 +94,20 @@ _NO_LOSS: Sentence = say("This model does not generate text and has no MLM head,
 _NOT_READ: Sentence = say("This model could not read the pairs.")
 
 
-@dataclass(frozen=True, eq=False)
-class Guesses:
-    """The pieces of all pairs, each guessed from those before it."""
+def _guesses(patient: ExaminationContext) -> np.ndarray:
+    """The mean loss of all pieces, each guessed from those before it, and the share that is guessed right [2].
 
-    losses: np.ndarray  # in nats [N]
-    hits: np.ndarray  # whether the likeliest piece was the right one [N]
-
-
-@once
-def guesses(patient: ExaminationContext) -> Guesses:
-    """All guesses; `NotTestable` where no pair could be read."""
+    `NotTestable` where no pair could be read.
+    """
     parts = []
     for row in pairs_that_fit(patient):
         patient.pause()
         with suppress(GlassformerError):
             parts.append(_of_row(patient, row))
-    losses, hits = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
-    if not (np.isfinite(losses).all() and losses.size):
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
+    if not (found.size and np.isfinite(found).all()):
         raise NotTestable(_NOT_READ)
-    return Guesses(losses, hits)
+    return np.asarray(found.mean(axis=1))
 
 
 @torch.inference_mode()
@@ -162,14 +156,14 @@ def loss(patient: ExaminationContext) -> DoctorTestResult:
         raise NotTestable(_NO_PAIRS)
     if parts.fills:
         return _judged(patient, loss_of(patient.checkpoint, samples).mean if len(samples) else math.nan, None)
-    found = guesses(patient)
-    judged = _judged(patient, float(found.losses.mean()), found)
+    mean, share = _guesses(patient).tolist()
+    judged = _judged(patient, mean, share)
     if not samples.targets and judged.verdict != "well":
         raise NotTestable(_NO_PAIRS)
     return judged
 
 
-def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> DoctorTestResult:
+def _judged(patient: ExaminationContext, mean: float, right: float | None) -> DoctorTestResult:
     if not math.isfinite(mean):
         raise NotTestable(_NOT_READ)
     chance = math.log(len(patient.model.output_weight))
@@ -180,17 +174,17 @@ def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> 
             "{chance:.2f}.",
             loss=mean, perplexity=perplexity, chance=chance,
         )
-        if found is None
+        if right is None
         else say(
             "The loss is {loss:.2f} nats per token (perplexity {perplexity:,.1f}), and the likeliest token is "
             "right {share:.0%} of the time. Guessing would give a loss of {chance:.2f}.",
-            loss=mean, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
+            loss=mean, perplexity=perplexity, share=right, chance=chance,
         )
     )  # fmt: skip
     share = mean / chance if chance else 0.0
     if share < MOST_OF_CHANCE:
         return DoctorTestResult(verdict="well", number=share, said=said)
-    shown = PageTarget(page="step") if found is None else worst(patient)
+    shown = PageTarget(page="step") if right is None else worst(patient)
     meaning: Sentence | Literal[""] = _SURE if share >= SURE else ""
     return DoctorTestResult(
         verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown

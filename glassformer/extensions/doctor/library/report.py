@@ -43,7 +43,7 @@ from glassformer.extensions.doctor.library.context import (
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict, not_applicable
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.loss_tests import Pair, pairs_of
-from glassformer.extensions.doctor.library.wiring_tests import WiringExample, compared, example, searched
+from glassformer.extensions.doctor.library.wiring_tests import compared, example, searched
 from glassformer.extensions.importers.library.report import ImportReport, UnopenedTensors
 from glassformer.extensions.wirings.search import SearchResult
 from transformer.analysis.losses import Samples
@@ -172,7 +172,8 @@ class Report:
     pairs: tuple[Pair, ...] = ()  # what was made of the first pairs; none without pairs
     asked: tuple[str, ...] = ()  # fields with open questions: then only tensors were tested
     search: SearchResult | None = None  # what the search for a wiring found; None if there was none
-    example: WiringExample | None = None  # a pair under two wirings, if another one explains the pairs
+    # A pair under two wirings, if another one explains the pairs, as `wiring_tests.example` has it.
+    example: tuple[str, str, str, str] | None = None
 
     @staticmethod
     def of(patient: ExaminationContext, findings: Sequence[Finding]) -> Report:

@@ -11,7 +11,7 @@ Source: `glassformer.extensions.wirings`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -97,18 +97,11 @@ _OR_SETTINGS: Final = say(
 )
 
 
-@dataclass(frozen=True)
-class WiringExample:
-    """One pair, written as the model stands and with the mistake that explains it."""
+def example(patient: ExaminationContext) -> tuple[str, str, str, str] | None:
+    """The first pair's source and right output, what is written as the model stands, and with the mistake.
 
-    source: str
-    right: str
-    standing: str
-    mistaken: str
-
-
-def example(patient: ExaminationContext) -> WiringExample | None:
-    """The first pair under both wirings; None where there is none, or a run cannot make the mistake."""
+    None where there is no pair, or a run cannot make the mistake.
+    """
     found, samples = searched(patient), patient.samples
     if found.verdict != "another" or found.best is None or not samples.targets or not found.best.variant.changes:
         return None
@@ -118,9 +111,7 @@ def example(patient: ExaminationContext) -> WiringExample | None:
         mistaken = patient.checkpoint.run(changed)
     except GlassformerError:
         return None
-    return WiringExample(
-        samples.sources[0], samples.targets[0], getattr(standing, "output_text", ""), mistaken.output_text
-    )
+    return samples.sources[0], samples.targets[0], getattr(standing, "output_text", ""), mistaken.output_text
 
 
 def compared(found: SearchResult | None) -> list[tuple[Sentence, float]]:

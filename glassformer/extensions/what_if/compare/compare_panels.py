@@ -52,7 +52,6 @@ OTHER: Final[dict[Compared, Sentence]] = {
     "ways": say("**Right:** the same model, run differently"),
 }
 CONTROL: Final = say("**Left:** the unchanged model")
-CHANGED: Final = say("**Right:** the changed model")
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -76,14 +75,14 @@ def draw(checkpoint: Checkpoint) -> None:
         st.markdown(CONTROL if changed else _right(compared))
         pair = second_run.beside(main, compared) if not main.earlier else None
     with main_place:
-        st.markdown(_left(main, compared) if not changed else CHANGED)
+        st.markdown(_left(main, compared) if not changed else OTHER["changed"])
         if pair is None:
             sentence(main, compact=True)
     if pair is not None:
         _both(pair, head, left, right)
     elif main.trace.n_steps:
         outputs.draw_alone(main, branches=compared == "branches")
-    second_run.publish(main, pair)
+    second_run.shown(main, pair).publish()
 
 
 def _control_alone(checkpoint: Checkpoint) -> None:
@@ -95,7 +94,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
         if control is not None:
             sentence(control, compact=True)
     with right:
-        st.markdown(CHANGED)
+        st.markdown(OTHER["changed"])
         st.caption(say("The changed model could not be run; the message above gives the reason."))
 
 
@@ -180,7 +179,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,
-        shown=second_run.shown(pair),
+        shown=second_run.shown(pair.main, pair),
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         said = say_n(

@@ -405,11 +405,6 @@ class ShownPair:
         replace(self.main, link=replace(self.main.link, beside=beside)).publish(step, carries=carries)
 
 
-def shown(pair: Pair[OpenRun]) -> ShownPair:
+def shown(main: OpenRun, pair: Pair[OpenRun] | None) -> ShownPair:
     """The same for what comes later and must not hold the runs."""
-    return ShownPair(pair.main.shown(), pair.main.trace.n_steps, pair.second.trace.n_steps)
-
-
-def publish(main: OpenRun, pair: Pair[OpenRun] | None) -> None:
-    """Publish the URL of the shown runs."""
-    (shown(pair) if pair else ShownPair(main.shown(), main.trace.n_steps, 0)).publish()
+    return ShownPair(main.shown(), main.trace.n_steps, pair.second.trace.n_steps if pair else 0)
