@@ -304,12 +304,8 @@ def pair_by_pair(report: Report, link: Link) -> None:
               "comes first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
-    columns: dict[str, Sequence[Any]] = {
-        "source": [one.source for one in report.pairs],
-        "right": [one.right for one in report.pairs],
-        "written": [one.written for one in report.pairs],
-        "loss": [one.loss for one in report.pairs],
-    }
+    names = ("source", "right", "written", "loss")
+    columns = {name: [getattr(one, name) for one in report.pairs] for name in names}
     named = dict(zip(columns, map(here, COLUMNS), strict=True))
     shown: dict[str, Any] = {name: st.column_config.Column(label) for name, label in named.items()}
     shown["loss"] = st.column_config.NumberColumn(
@@ -416,8 +412,8 @@ _PANELS: Final[dict[str, str]] = {
 
 def leads_to(shown: PageTarget, link: Link) -> Link:
     """A link from the open page to where something shows, without its decoding and changes but those it names."""
-    looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
-    looked_at = {name: value for name, value in looked_at.items() if value is not None}
+    names = ("kind", "layer", "head", "step", "tensor")
+    looked_at: dict[str, Any] = {name: value for name in names if (value := getattr(shown, name)) is not None}
     if shown.panel and shown.page in _PANELS:
         looked_at[_PANELS[shown.page]] = shown.panel
     source = link.source if shown.source is None else shown.source

@@ -32,7 +32,6 @@ from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy
 from transformer.runs.array_records import ArrayRecord
 
-_PANELS: Final = "glassformer.extensions.effects.matters_panels"
 MATTERS = Page(
     "matters",
     say("What matters"),

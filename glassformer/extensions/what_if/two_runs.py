@@ -36,10 +36,8 @@ class Aligned:
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int | None:
     """The first place, from 0, where two outputs differ or one ends; None if they are equal."""
-    for place, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return place
-    return None if len(left) == len(right) else min(len(left), len(right))
+    n = min(len(left), len(right))
+    return next((i for i in range(n) if left[i] != right[i]), None if len(left) == len(right) else n)
 
 
 def aligned(left: Sequence[object], right: Sequence[object]) -> tuple[Aligned, ...]:

@@ -69,9 +69,8 @@ class Variant:
 
     def and_(self, other: "Variant") -> "Variant | None":
         """Both at once; None where they contradict each other."""
-        if set(self.names) & set(other.names) or (self.reading != RIGHT != other.reading):
-            return None
-        if {name for name, _ in self.answers} & {name for name, _ in other.answers}:
+        alike = set(self.names) & set(other.names) or dict(self.answers).keys() & dict(other.answers).keys()
+        if alike or (self.reading != RIGHT != other.reading):
             return None
         try:
             changes = checked((*self.changes, *other.changes))

@@ -37,7 +37,7 @@ from transformer.analysis.significance import POOR
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
-from transformer.runs.distribution import ROWS, logits_of
+from transformer.runs.distribution import logits_of, losses_of
 from transformer.runs.trace import Trace
 
 REPORTED_GAP = 0.15
@@ -115,14 +115,10 @@ def _of_row(patient: ExaminationContext, row: SampleLoss) -> np.ndarray:
     """Loss and hit of each piece that counts [2, N]."""
     wanted, source = torch.tensor(row.target, device=patient.model.device), torch.tensor([row.source])
     before = [patient.config.decoder_start_id, *row.target[:-1]]
-    hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))
-    pairs = zip(logits_of(patient.model, hidden[0, row.first :]), wanted[row.first :].split(ROWS), strict=True)
-    losses, hits = [], []
-    for logits, ids in pairs:
-        losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
-        hits.append((logits.argmax(dim=-1) == ids).float())
-    loss, hit = torch.cat(losses), torch.cat(hits)
-    return np.stack([loss.numpy(force=True), hit.numpy(force=True)])
+    hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))[0, row.first :]
+    best = torch.cat([logits.argmax(dim=-1) for logits in logits_of(patient.model, hidden)])
+    wanted = wanted[row.first :]
+    return torch.stack((losses_of(patient.model, hidden, wanted), (best == wanted).float().cpu())).numpy()
 
 
 _SURE: Sentence = say(

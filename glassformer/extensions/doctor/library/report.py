@@ -383,15 +383,13 @@ def _table(pairs: Sequence[Pair]) -> Iterator[str]:
 
 def _record(finding: Finding) -> dict[str, Any]:
     measured = asdict(finding.measured)
-    texts = {name: str(measured[name]) for name in ("said", "why", "headline", "meaning", "causes")}
-    numbers = {name: _finite(measured[name]) for name in ("number", "threshold")}
     return {
         "test": finding.test,
         "area": finding.area,
         "title": str(finding.title),
         "verdict": finding.verdict,
-        **numbers,
-        **texts,
+        **{name: _finite(measured[name]) for name in ("number", "threshold")},
+        **{name: str(measured[name]) for name in ("said", "why", "headline", "meaning", "causes")},
         "follows": str(finding.follows),
         "places": list(finding.measured.places),
         "code": [[str(line).strip() for line in lines] for lines in finding.measured.code],

@@ -175,9 +175,9 @@ def round_trip(patient: ExaminationContext) -> DoctorTestResult:
         share=share,
         n=len(known),
     )
-    if share >= FEW_COME_BACK:
-        return DoctorTestResult(verdict="well", number=share, said=said)
-    return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(lost))
+    is_well = share >= FEW_COME_BACK
+    places = () if is_well else tuple(lost)
+    return DoctorTestResult(verdict="well" if is_well else "look", number=share, said=said, places=places)
 
 
 def _is_same(one: Spelled) -> bool:

@@ -321,9 +321,8 @@ def _still(of: Origin, moment: dict[str, Any]) -> str:
 
 def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_left: bool) -> None:
     open_cells = left.allowed | right.allowed
-    title = say("Right − left: {map}", map=_name(left))
-    if _name(left) != _name(right):
-        title = say("Right − left: {map}", map=joined(" − ", [_name(right), _name(left)]))
+    names = dict.fromkeys([_name(right), _name(left)])  # one, where both maps are of one head
+    title = say("Right − left: {map}", map=joined(" − ", names))
     change = np.where(right.allowed, right.weights, 0.0) - np.where(left.allowed, left.weights, 0.0)
     figure = heat(
         title,

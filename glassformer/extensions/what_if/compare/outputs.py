@@ -145,27 +145,19 @@ HOW_TO_READ: Final = say(
 def draw_vectors(pair: Pair[OpenRun]) -> None:
     """Draw what can be compared where there are no two outputs."""
     st.info(WRITES_NOTHING, icon=":material/info:")
-    if not (_reads(pair.left) and _reads(pair.right)):
+    configs = [run.checkpoint.config for run in pair.runs]
+    if not all(anatomy(config).reads for config in configs):
         return
-    if (why := _apart(pair)) is not None:
-        st.caption(why)
+    if len(pair.left.trace.src_ids) != len(pair.right.trace.src_ids):
+        st.caption(OTHER_TEXTS)
+        return
+    if configs[0].d_model != configs[1].d_model:
+        st.caption(OTHER_WIDTHS)
         return
     attempt(lambda: _vectors(pair))
     left, right = gap_of(pair.left), gap_of(pair.right)
     if left is not None and right is not None and pair.left.trace.src_ids == pair.right.trace.src_ids:
         attempt(lambda: _hidden_pieces(pair, left, right))
-
-
-def _reads(run: OpenRun) -> bool:
-    return anatomy(run.checkpoint.config).reads
-
-
-def _apart(pair: Pair[OpenRun]) -> str | None:
-    """Why the vectors cannot be compared; None if they can."""
-    left, right = pair.left, pair.right
-    if len(left.trace.src_ids) != len(right.trace.src_ids):
-        return OTHER_TEXTS
-    return None if left.checkpoint.config.d_model == right.checkpoint.config.d_model else OTHER_WIDTHS
 
 
 def alike(pair: Pair[OpenRun]) -> np.ndarray:

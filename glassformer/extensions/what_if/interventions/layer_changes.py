@@ -339,8 +339,7 @@ class EmbeddingScale(StackChange):
         return say("{stack}: token embeddings times {factor:g}", stack=self.name, factor=self.by)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        names = [f"{one}.embedding.scale" for one in self.stacks(ground.config)]
-        return (Rewirer({name: lambda scale: self.by for name in names}),)
+        return (Rewirer({f"{one}.embedding.scale": lambda scale: self.by for one in self.stacks(ground.config)}),)
 
 
 PARTS: Final[dict[str, str]] = {
@@ -407,13 +406,10 @@ class RoundWeights(Intervention):
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
         rounding = partial(rounded, bits=int(self.bits))
-        tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
         kept = once(rounding)
-        matrices: dict[str, Callable[[Any], Any]] = {
-            "*proj.weight": kept, "output_weight": kept, "*.joined": lambda joined: None,
-        }  # fmt: skip
-        rows: dict[str, Callable[[Tensor], Tensor]] = {f"*.embedding.{name}": rounding for name in ("tokens", *tables)}
-        return Rewirer(matrices), Replacer(rows, causal=True)
+        matrices = Rewirer({"*proj.weight": kept, "output_weight": kept, "*.joined": lambda joined: None})
+        tables = ["tokens", "types", *["positions"] * (ground.config.positions == "learned")]
+        return matrices, Replacer({f"*.embedding.{name}": rounding for name in tables}, causal=True)
 
 
 def rounded(rows: Tensor, *, bits: int) -> Tensor:
