@@ -257,7 +257,6 @@ def _measure_of(run: ViewedRun) -> Shown:
 
 
 def _chosen(run: ViewedRun) -> tuple[int, int] | None:
-    """The selected layer and head, if any."""
     layer, head = run.view.layer, run.view.head
     return None if layer is None or head is None else (layer, head)
 

@@ -111,7 +111,6 @@ def grid_of(config: ModelConfig, parts: Sequence[LogitPart], values: np.ndarray)
 
 
 def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, str]]:
-    """The columns by their content."""
     found: dict[_Column, tuple[str, str]] = {}
     for part in anatomy(config).stack("decoder").sublayers:
         if part == "ffn":

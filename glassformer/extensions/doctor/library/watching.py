@@ -291,8 +291,6 @@ def _reported(patient: ExaminationContext, findings: Sequence[Finding]) -> Repor
 
 
 def _until(end: float) -> Callable[[], None]:
-    """What raises once the time is up."""
-
     def pause() -> None:
         if time.perf_counter() > end:
             raise _TimeIsUpError

@@ -73,11 +73,6 @@ class ZeroHead(HeadChange):
 
 
 class MeanHead(HeadChange):
-    """A head writes the mean of its outputs at every token.
-
-    In the encoder the mean is over all tokens except padding, in a decoder over the tokens read so far.
-    """
-
     word = "mean"
     title = say("A head writes its mean output")
     about = say(
@@ -185,8 +180,6 @@ _NAMES: Final = {"selfattn": "self_attn", "crossattn": "cross_attn", "ffn": "ffn
 
 
 class _OfSublayer(LayerChange):
-    """What can be done around one sub-layer of a layer or around all."""
-
     sublayer: str = choice(say("Sub-layer"), SUBLAYERS, ALL, target=True)
 
     def check(self, config: ModelConfig) -> None:
@@ -199,7 +192,6 @@ class _OfSublayer(LayerChange):
             )
 
     def around(self, config: ModelConfig) -> list[str]:
-        """Patterns of the sites around the named sub-layers."""
         return self.patterns(config, f"{_NAMES.get(self.sublayer, '*')}.around")
 
 

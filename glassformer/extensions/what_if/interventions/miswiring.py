@@ -290,8 +290,6 @@ def _first_row(ground: Ground) -> tuple[Hook, ...]:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One of them."""
-
     title: Sentence  # in a menu
     made: Made
     fits: Callable[[ModelConfig], bool] = lambda _: True  # whether it makes sense in a model
@@ -318,12 +316,10 @@ def _has_table(config: ModelConfig) -> bool:
 
 
 def _several(config: ModelConfig) -> bool:
-    """Whether there is more than one head."""
     return config.n_heads > 1
 
 
 def _alike(config: ModelConfig) -> bool:
-    """Whether queries, keys and values are of one width."""
     return config.n_kv_heads == config.n_heads
 
 

@@ -77,8 +77,6 @@ def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
 
 
 class SourceChange(Intervention):
-    """A change of one piece of the source."""
-
     place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the input, from 0
 
     group = "pieces"
@@ -249,8 +247,6 @@ def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
 
 
 class Insist(Intervention):
-    """One step writes a given piece. If the output ends before that step, nothing changes."""
-
     step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
     piece: int = whole(say("Token to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
@@ -306,8 +302,6 @@ MOST_SHIFT = 4096
 
 
 class _OfPositions(StackChange):
-    """What can be done to the positions of one stack or of both."""
-
     group = "positions"
 
     @classmethod
@@ -319,7 +313,6 @@ class _OfPositions(StackChange):
         return None
 
     def _moved(self, ground: InterventionContext, moves: Callable[[Tensor], Tensor]) -> Hook:
-        """Takes vectors or angles of other places."""
         config = ground.config
         part = "embedding" if config.placing.adds == "table" else "order"
 
@@ -330,7 +323,6 @@ class _OfPositions(StackChange):
         return Rewirer({f"{name}.{part}.moves": after for name in self.stacks(config)})
 
     def _sized(self, ground: InterventionContext, by: float) -> Hook:
-        """Multiplies vectors or a bias."""
         config = ground.config
         part = "embedding.positions" if config.placing.adds == "table" else "*.self_attn.bias"
         return Replacer({f"{name}.{part}": lambda value: value * by for name in self.stacks(config)},

@@ -48,8 +48,6 @@ MOST_WEIGHT: Final = 1000.0
 
 
 class RowChange(HeadChange, kw_only=True):
-    """A change of one row of a map, or of all."""
-
     # Which row, from 0; None for all.
     query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
 
@@ -88,8 +86,6 @@ class RowChange(HeadChange, kw_only=True):
 
 
 class KeyChange(RowChange, kw_only=True):
-    """A change of the weight of one key."""
-
     key: int = place(say("Key"), MAX_LENGTH, what="key")  # which one, from 0
 
     def check(self, config: ModelConfig) -> None:
