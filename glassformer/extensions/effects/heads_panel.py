@@ -75,7 +75,7 @@ class HeadEffectColumns(HeadColumns):
             f"{name}{ending}": HeadColumn(
                 pictures.values(effects, run.view.kind, name, n_steps=n_steps, step=step),
                 say("Without it"),
-                joined("\n\n", [_heading(name), pictures.WORDS[name].meaning]),
+                joined("\n\n", [_heading(name), pictures.MEASURES[name].meaning]),
                 "%d" if name == "pieces" else "%.3f",
                 in_table=step == chosen and name == (asked if asked in names else names[0]),
             )
@@ -94,7 +94,7 @@ HEADS = HeadEffectColumns()
 
 
 def _heading(name: Shown) -> Sentence:
-    return say("Without it: {what}", what=pictures.NAMES[name])
+    return say("Without it: {what}", what=pictures.MEASURES[name].name)
 
 
 # ---------------------------------------------------------------- how far it is
@@ -144,7 +144,7 @@ def _verdict(run: OpenRun, found: HeadEffects, asked: Shown) -> None:
     step, kind = pictures.step_of(run.visible), run.view.kind
     effects = pictures.values(found, kind, measure, n_steps=run.visible.n_steps, step=step)
     sharp = pictures.concentration(run.visible, kind, step=step)
-    if (one := pictures.verdict(effects, sharp, least=pictures.LEAST[measure])) is not None:
+    if (one := pictures.verdict(effects, sharp, least=pictures.MEASURES[measure].least)) is not None:
         icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
         with st.container(key=run.key(VERDICT)):
             st.info(drawing.with_code(pictures.said(one, kind, effects, sharp, measure, step)), icon=icon)
