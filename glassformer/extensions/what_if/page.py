@@ -1,4 +1,4 @@
-"""The page Compare, with its place in the menu: two runs side by side, step by step, and what differs between them."""
+"""The page Compare, with its place in the menu: two runs side by side, and what differs between them."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from transformer.i18n import Sentence, say
-from transformer.model.anatomy import Attention, Kind, StackName, anatomy
+from transformer.model.anatomy import Attention, Kind, Stack, StackName, anatomy
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
@@ -42,10 +42,16 @@ class Ground:
     parameter: Callable[[str], Tensor]  # by its name in the model
 
     @property
+    def stacks(self) -> list[Stack]:
+        """The stacks that are changed."""
+        names = self.change.stacks(self.config)
+        return [one for one in anatomy(self.config).stacks if one.name in names]
+
+    @property
     def attentions(self) -> list[Attention]:
-        """The attentions of the stacks that are changed."""
-        stacks = self.change.stacks(self.config)
-        return [one for one in anatomy(self.config).attentions if one.stack in stacks]
+        """Their attentions."""
+        names = self.change.stacks(self.config)
+        return [one for one in anatomy(self.config).attentions if one.stack in names]
 
     def layers(self, stack: StackName) -> list[int]:
         """The layers that are changed, from 0."""
@@ -179,9 +185,9 @@ def _ordered(*places: int) -> Callable[[list[Tensor], int], list[Tensor]]:
 
 def _gates(ground: Ground) -> tuple[Hook, ...]:
     changes: dict[str, Change] = {}
-    for stack in ground.change.stacks(ground.config):
-        for layer in ground.layers(stack):
-            place = f"{stack}.{layer}.ffn"
+    for stack in ground.stacks:
+        for layer in ground.layers(stack.name):
+            place = f"{stack.name}.{layer}.ffn"
             for name, other in (("gate_proj", "up_proj"), ("up_proj", "gate_proj")):
                 for kind in ("weight", "bias") if ground.config.biases.ffn else ("weight",):
                     value = ground.parameter(f"{_named(place)}.{other}.{kind}")
@@ -195,14 +201,11 @@ def _gates(ground: Ground) -> tuple[Hook, ...]:
 def _norms(ground: Ground, change: Callable[[str, Any], Any], *, final: bool) -> tuple[Hook, ...]:
     """Norms by a function of the place and the norm itself."""
     changes: dict[str, Change] = {}
-    for stack in anatomy(ground.config).stacks:
-        if stack.name in ground.change.stacks(ground.config):
-            for layer in ground.layers(stack.name):
-                for sub in stack.sublayers:
-                    place = f"{stack.name}.{layer}.{sub}"
-                    changes[f"{place}.norm"] = partial(change, place)
-            if final and ground.config.final_norm and ground.change.layer is None:
-                changes[f"{stack.name}.final_norm"] = partial(change, "")
+    for stack in ground.stacks:
+        for place in [f"{stack.name}.{layer}.{sub}" for layer in ground.layers(stack.name) for sub in stack.sublayers]:
+            changes[f"{place}.norm"] = partial(change, place)
+        if final and ground.config.final_norm and ground.change.layer is None:
+            changes[f"{stack.name}.final_norm"] = partial(change, "")
     return (Rewirer(changes),)
 
 
@@ -242,9 +245,11 @@ def _exchanged_norms(ground: Ground) -> tuple[Hook, ...]:
 
 def _skipping(ground: Ground, layers: Callable[[int], list[int]]) -> tuple[Hook, ...]:
     """Layers without effect, by a function of their number."""
-    stacks = [one for one in anatomy(ground.config).stacks if one.name in ground.change.stacks(ground.config)]
     names = [
-        f"{one.name}.{layer}.{sub}.around" for one in stacks for layer in layers(one.n_layers) for sub in one.sublayers
+        f"{one.name}.{layer}.{sub}.around"
+        for one in ground.stacks
+        for layer in layers(one.n_layers)
+        for sub in one.sublayers
     ]
     if not names:
         raise InterventionError(say("The chosen part of this model has only one layer."))
@@ -265,11 +270,7 @@ def _activation(name: str) -> Made:
 
 
 def _positions(change: Callable[[Tensor], Tensor]) -> Made:
-    def hooks(ground: Ground) -> tuple[Hook, ...]:
-        stacks = ground.change.stacks(ground.config)
-        return _replaced([f"{stack}.embedding.positions" for stack in stacks], change, causal=True)
-
-    return hooks
+    return lambda ground: _replaced([f"{one.name}.embedding.positions" for one in ground.stacks], change, causal=True)
 
 
 def _halves(table: Tensor) -> Tensor:
@@ -284,8 +285,8 @@ def _alternating(table: Tensor) -> Tensor:
 
 
 def _first_row(ground: Ground) -> tuple[Hook, ...]:
-    stacks = ground.change.stacks(ground.config)
-    return _rewired([f"{stack}.embedding.moves" for stack in stacks], partial(_other, torch.zeros_like), causal=True)
+    names = [f"{one.name}.embedding.moves" for one in ground.stacks]
+    return _rewired(names, partial(_other, torch.zeros_like), causal=True)
 
 
 @dataclass(frozen=True)
