@@ -1,6 +1,7 @@
 """Panels of the page What matters: credit of tokens, hiding, integrated gradients, parts of the logit."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -48,8 +49,6 @@ def draw(run: OpenRun) -> None:
 
 
 WRITES_NOTHING: Final = say("This encoder-only model generates no output, so there are no steps to explain.")
-REVEAL: Final = "matters_pieces_reveal"
-REVEAL_DEPTHS: Final = "matters_depths_reveal"
 HIDING: Final = "matters_hiding"
 INTEGRATING: Final = "matters_integrating"
 _PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
@@ -58,46 +57,44 @@ _POINTS: Final = 100  # of all lines together until the error is small, about
 
 def pieces(run: OpenRun, row: Any) -> None:
     """Draw the part Pieces, with its controls in `row`."""
-    draw_part(run, row, _choices, _credit, why_not=WRITES_NOTHING, key=REVEAL)
+    _part(run, row, "pieces", lambda run: pictures.Owed(run, pictures.weighed_of(run)), _credit, choices=_choices)
 
 
-def draw_part(
+def _part(
     run: OpenRun,
     row: Any,
-    draw_controls: Callable[[OpenRun], None],
-    drawn: Callable[[OpenRun], None],
+    name: str,
+    opens: Callable[[OpenRun], Any],
+    draws: Callable[[Any], object],
     *,
-    why_not: str,
-    key: str,
+    choices: Callable[[OpenRun], object] = lambda run: None,
+    why_not: str = WRITES_NOTHING,
     there: bool | None = None,
 ) -> None:
-    """Draw a part of models that write, or that is `there`, covered while its step is to be guessed."""
-    writes = anatomy(run.checkpoint.config).writes if there is None else there
+    """Draw the scene of a part of models that write, or that is `there`, covered while its step is to be guessed."""
+    there = anatomy(run.checkpoint.config).writes if there is None else there
 
     def uncovered() -> None:
-        if not writes:
+        if not there:
             st.info(why_not)
         elif run.visible.covered:
-            ask_first(run, say("This chart would give the answer away."), key=key)
-        else:
-            drawn(run)
+            ask_first(run, say("This chart would give the answer away."), key=f"matters_{name}_reveal")
+        elif (scene := attempt(lambda: opens(run))) is not None:
+            draws(scene)
 
-    if writes:
+    if there:
         with row:
-            draw_controls(run)
+            choices(run)
     cover_box.part(uncovered)
 
 
-def _credit(run: OpenRun) -> None:
-    weighed = attempt(lambda: pictures.weighed_of(run))
-    if weighed is None:
-        return
-    place = st.container()  # the chart comes first; what takes long is offered under it
+def _credit(scene: pictures.Owed) -> None:
+    run, place = scene.run, st.container()  # the chart comes first; what takes long is offered under it
     hidden, gradient = _hiding(run), attempt(lambda: pictures.gradient_of(run))
     integrated = _integrated(run)
     with place:
-        show(pictures.pieces, pictures.Owed(run, weighed, hidden, gradient, integrated))
-        told = [] if hidden is None else _compared(run, weighed, hidden)
+        show(pictures.pieces, replace(scene, hiding=hidden, gradient=gradient, integrated=integrated))
+        told = [] if hidden is None else _compared(run, scene.weighed, hidden)
         told += [] if integrated is None else [pictures.completeness(integrated, run.view.of(EffectsLook).begin)]
         if told:
             drawing.explain(*map(drawing.plain, told))
@@ -170,22 +167,16 @@ def _choices(run: OpenRun) -> None:
 
 
 N_RIVALS: Final = 10
-REVEAL_LOGIT: Final = "matters_logit_reveal"
 
 
 def draw_logit(run: OpenRun, row: Any) -> None:
     """Draw the part Logit, with its controls in `row`."""
-    draw_part(run, row, choose_rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
+    _part(run, row, "logit", pictures.open_logit, _logit, choices=choose_rival, why_not=_why_not(run))
 
 
 def draw_depths(run: OpenRun, row: Any) -> None:
     """Draw the part Gradients."""
-
-    def drawn(run: OpenRun) -> None:
-        if (scene := attempt(lambda: ablation_pictures.depths(run))) is not None:
-            show(ablation_pictures.gradients, scene)
-
-    draw_part(run, row, lambda run: None, drawn, why_not=WRITES_NOTHING, key=REVEAL_DEPTHS)
+    _part(run, row, "depths", ablation_pictures.depths, partial(show, ablation_pictures.gradients))
 
 
 def draw_ladder(run: OpenRun, row: Any) -> None:
@@ -214,11 +205,9 @@ def choose_rival(run: OpenRun) -> None:
     controls.menu(controls.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
 
 
-def _logit(run: OpenRun) -> None:
+def _logit(scene: pictures.Logit) -> None:
     """Draw what each part of the decoder adds to the logit of the piece that was written."""
-    scene = attempt(lambda: pictures.open_logit(run))
-    if scene is None:
-        return
+    run = scene.run
     drawing.beside(partial(show, pictures.parts, scene), partial(show, pictures.bars, scene), widths=(3, 2))
     _chosen(run, scene.grid)
     drawing.explain(drawing.plain(sums(run, scene.found, scene.values)), drawing.plain(what_it_is(run)))
@@ -255,7 +244,6 @@ def _chosen(run: OpenRun, grid: Grid) -> None:
 
 SHARES: Final = {"50": say("50 % of the paths"), "80": say("80 % of the paths"), "90": say("90 % of the paths")}
 MOST_LISTED: Final = 40
-PATHS_REVEAL: Final = "matters_paths_reveal"
 
 
 def paths(run: OpenRun, row: Any) -> None:
@@ -263,7 +251,7 @@ def paths(run: OpenRun, row: Any) -> None:
     config = run.checkpoint.config
     why_not = say("This encoder-only model generates no output and fills no gaps, so it has no logits to explain.")
     there = anatomy(config).writes or gap_of(run) is not None
-    draw_part(run, row, _path_choices, _path_graph, why_not=why_not, key=PATHS_REVEAL, there=there)
+    _part(run, row, "paths", open_paths, _path_graph, choices=_path_choices, why_not=why_not, there=there)
 
 
 def _path_choices(run: OpenRun) -> None:
@@ -276,16 +264,13 @@ def _path_choices(run: OpenRun) -> None:
     controls.choose(controls.field(run.slot, "explained"), say("Edges shown"), SHARES, bare=True)
 
 
-def _path_graph(run: OpenRun) -> None:
-    scene = attempt(lambda: open_paths(run))
-    if scene is None:
-        return
+def _path_graph(scene: path_pictures.Paths) -> None:
     show(path_pictures.graph, scene)
     options: dict[Cutting, str] = {(): say("No edge is cut")}
     listed = [edge for edge in scene.edges.tolist() if scene.graph.source[edge]][:MOST_LISTED]  # none from the biases
     listed += [] if scene.chosen is None else [scene.chosen]
     options |= {scene.cutting(edge): scene.in_words(edge) for edge in listed}
-    controls.menu(controls.field(run.slot, "cut"), say("Cut an edge"), options)
+    controls.menu(controls.field(scene.run.slot, "cut"), say("Cut an edge"), options)
     if said := attempt(lambda: path_pictures.effect(scene)):
         st.markdown(drawing.plain(said))
     attempt(lambda: show(path_pictures.score, scene))

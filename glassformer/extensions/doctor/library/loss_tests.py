@@ -94,11 +94,9 @@ _NO_LOSS: Sentence = say("This model does not generate text and has no MLM head,
 _NOT_READ: Sentence = say("This model could not read the pairs.")
 
 
-def _guesses(patient: ExaminationContext) -> np.ndarray:
-    """The mean loss of all pieces, each guessed from those before it, and the share that is guessed right [2].
-
-    `NotTestable` where no pair could be read.
-    """
+@once
+def guesses(patient: ExaminationContext) -> np.ndarray:
+    """Loss of each piece, guessed from those before it, and hit [2, N]; `NotTestable` where no pair could be read."""
     parts = []
     for row in pairs_that_fit(patient):
         patient.pause()
@@ -107,7 +105,7 @@ def _guesses(patient: ExaminationContext) -> np.ndarray:
     found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
     if not (found.size and np.isfinite(found).all()):
         raise NotTestable(_NOT_READ)
-    return np.asarray(found.mean(axis=1))
+    return found
 
 
 @torch.inference_mode()
@@ -152,7 +150,7 @@ def loss(patient: ExaminationContext) -> DoctorTestResult:
         raise NotTestable(_NO_PAIRS)
     if parts.fills:
         return _judged(patient, loss_of(patient.checkpoint, samples).mean if len(samples) else math.nan, None)
-    mean, share = _guesses(patient).tolist()
+    mean, share = guesses(patient).mean(axis=1).tolist()
     judged = _judged(patient, mean, share)
     if not samples.targets and judged.verdict != "well":
         raise NotTestable(_NO_PAIRS)

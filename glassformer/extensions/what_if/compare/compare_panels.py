@@ -34,7 +34,7 @@ from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.view import MAIN, Slot
+from glassformer.state.view import MAIN, SECOND, Slot
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
@@ -90,7 +90,8 @@ def _control_alone(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown(CONTROL)
-        control = second_run.control(checkpoint)
+        session.stand(SECOND, interventions=(), notes=())
+        control = open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
         if control is not None:
             sentence(control, compact=True)
     with right:

@@ -18,13 +18,14 @@ from glassformer.charts.aligned import Row
 from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.extensions.what_if.compare import pair_pictures
 from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
-from glassformer.extensions.what_if.compare.second_run import branching
+from glassformer.extensions.what_if.compare.second_run import branch_off
 from glassformer.extensions.what_if.comparison import Pair
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
+from glassformer.runs.viewed_run import own_choice
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import frame, st
 from transformer.analysis.hidden_pieces import Hidden
@@ -121,14 +122,14 @@ def _total(name: str, left: np.ndarray, right: np.ndarray) -> list[Any]:
 
 def draw_candidates(pair: Pair[OpenRun]) -> None:
     """Draw both lists of two runs with an output, and what changed between them; errors as of `read_by`."""
-    take = branching(pair.main)
+    take = partial(branch_off, own_choice(pair.main.trace.query))
     drawing.beside(*(partial(show, one, pair, take=take) for one in (pair_pictures.left, pair_pictures.right)))
 
 
 def draw_alone(run: OpenRun, *, branches: bool) -> None:
     """Draw the candidates of a run that nothing is beside yet; where branches are compared, a click makes one."""
     pair = Pair("branches" if branches else "ways", run, run)
-    show(pair_pictures.left, pair, take=branching(run))
+    show(pair_pictures.left, pair, take=partial(branch_off, own_choice(run.trace.query)))
 
 
 VECTORS: Final = "compared_vectors"
