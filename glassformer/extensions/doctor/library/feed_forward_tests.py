@@ -337,13 +337,14 @@ def _equal_rows(rows: Tensor) -> list[list[int]]:
 def zero_rows(patient: ParameterContext) -> DoctorTestResult:
     """Rows of the embeddings that are all 0, but for padding."""
     bad: list[str] = []
-    n = 0
+    n, sizes = 0, dict[str, int]()  # how many rows of a table stand for tokens
+    if patient.whole is not None:
+        checkpoint = patient.whole.checkpoint
+        sizes = dict.fromkeys(TABLES, checkpoint.tgt_tokenizer.size) | {"src_table": checkpoint.src_tokenizer.size}
     for name, one in each(patient):
         if name in TABLES and one.abs().max() > 0:
-            size = _size(patient.whole, name) if patient.whole else len(one)
-            rows = [
-                int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i not in (patient.padding or ())
-            ]
+            empty = (one[: sizes.get(name)] == 0).all(dim=1).nonzero()[:, 0].tolist()
+            rows = [i for i in empty if i not in (patient.padding or ())]
             if patient.padding is None and len(rows) == 1:  # which is what padding has
                 continue
             n += len(rows)
@@ -353,12 +354,6 @@ def zero_rows(patient: ParameterContext) -> DoctorTestResult:
     )
     well = say("No token except padding has an embedding that is all zeros.")
     return found_in(bad, n, said=said, well=well, fault="look")
-
-
-def _size(patient: ExaminationContext, table: str) -> int:
-    """How many rows of a table stand for tokens."""
-    source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
-    return (source if table == "src_table" else target).size
 
 
 TESTS = (dead_neurons, collapsed_embeddings, equal_embeddings)
