@@ -447,9 +447,8 @@ def _quoted(text: str) -> str:
 
 def _code(text: str) -> str:
     flat = " ".join(text.split())
-    longest = max((len(run) for run in flat.replace("`", " ` ").split() if set(run) == {"`"}), default=0)
-    mark = "`" * (flat.count("`") + 1) if longest else "`"
-    return f"{mark} {flat} {mark}" if longest else f"{mark}{flat}{mark}"
+    mark, space = "`" * (flat.count("`") + 1), " " * ("`" in flat)
+    return f"{mark}{space}{flat}{space}{mark}"
 
 
 def _lines(finding: Finding) -> list[str]:
