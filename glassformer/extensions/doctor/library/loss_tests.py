@@ -83,8 +83,9 @@ def _loss(patient: ExaminationContext, i: int) -> float | None:
 
 def worst(patient: ExaminationContext) -> PageTarget:
     """Teacher forcing of the pair that the model knows worst; the page alone if there is none."""
-    pair = next((one for one in pairs_of(patient) if one.loss is not None), None)
-    return PageTarget(page="forcing", source=pair and pair.source, reference=pair and pair.right)
+    known = [(one.source, one.right) for one in pairs_of(patient) if one.loss is not None]
+    source, reference = known[0] if known else (None, None)
+    return PageTarget(page="forcing", source=source, reference=reference)
 
 
 _NO_PAIRS: Sentence = say(
