@@ -9,7 +9,7 @@ SECTION = say("What if")
 PAGES = (PageEntry(40, Path(__file__), say("Compare"), SECTION, path="compare"),)
 
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
-    from glassformer.extensions.what_if.compare import compare_panels
+    from glassformer.extensions.what_if import compare_panels
     from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import of_a_sentence
     from glassformer.shared import cover_box

@@ -16,10 +16,10 @@ import numpy as np
 
 from glassformer.charts.aligned import Row
 from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
-from glassformer.extensions.what_if.compare.second_run import branch_off
+from glassformer.extensions.what_if import pair_pictures
 from glassformer.extensions.what_if.comparison import Pair
+from glassformer.extensions.what_if.pair_pictures import Both, crossed_of, effect, rows_of, verdict
+from glassformer.extensions.what_if.second_run import branch_off
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
