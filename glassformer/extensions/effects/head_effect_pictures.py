@@ -19,7 +19,7 @@ from glassformer.charts.grid import HOW_TO_READ_GROUPS
 from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
+from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects, key_of
 from glassformer.runs.map_axes import KIND_NAMES, head_of_kind, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ViewedRun, VisibleTrace
@@ -239,9 +239,8 @@ def effects_of(heads: Heads) -> HeadEffects | None:
         return heads.found
     if not isinstance(run, ViewedRun) or run.checkpoint.config.count_parameters() > SMALL:
         return None
-    trace = run.trace
-    key = ("head_effects", trace.query, trace.src_ids, trace.read_ids)
-    return run.work.compute(key, partial(head_effects, run.checkpoint, trace), nbytes=lambda one: one.nbytes)
+    work = partial(head_effects, run.checkpoint, run.trace)
+    return run.work.compute(key_of(run.trace), work, nbytes=lambda one: one.nbytes)
 
 
 def _measure_of(run: ViewedRun) -> Shown:

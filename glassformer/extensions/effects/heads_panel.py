@@ -14,7 +14,7 @@ from glassformer.extensions.effects.effects_look import EffectAt
 from glassformer.extensions.effects.head_effect_pictures import Shown
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effect_jobs import result_of
-from glassformer.extensions.what_if.head_effects import HeadEffects
+from glassformer.extensions.what_if.head_effects import HeadEffects, key_of
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import head_of_kind
@@ -104,7 +104,7 @@ def _progress(run: OpenRun, seen: JobStatus | None) -> None:
     if result_of(seen) is not None:
         return
     if seen is not None and seen.is_under_way:
-        st.fragment(_follow, run_every=LOOK_SECONDS)(head_effect_jobs.key_of(run.trace))
+        st.fragment(_follow, run_every=LOOK_SECONDS)(key_of(run.trace))
         return
     if seen is not None and seen.state == "failed":
         st.error(drawing.with_code(seen.problem or ""))
@@ -120,7 +120,7 @@ def _progress(run: OpenRun, seen: JobStatus | None) -> None:
         type="primary",
         icon=":material/science:",
         on_click=head_effect_jobs.want,
-        args=(head_effect_jobs.key_of(run.trace),),
+        args=(key_of(run.trace),),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from glassformer.extensions.what_if.head_effects import HeadEffects, measuring
+from glassformer.extensions.what_if.head_effects import HeadEffects, key_of, measuring
 from glassformer.runs import loading
 from glassformer.runs.measurement_jobs import begins_by_itself, studies, study
 from glassformer.server.jobs import JobStatus
@@ -17,11 +17,6 @@ from transformer.runs.trace import Kind, Trace
 
 WISH: Final = "matters_wish"  # in the session: the run last requested (True) or cancelled (False)
 PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
-
-
-def key_of(trace: Trace) -> Hashable:
-    """All that decides the effects on a run."""
-    return "head_effects", trace.query, trace.src_ids, trace.read_ids
 
 
 def begun(checkpoint: Checkpoint, trace: Trace, *, patience: float = PATIENCE_SECONDS) -> JobStatus | None:

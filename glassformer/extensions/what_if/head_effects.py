@@ -17,7 +17,7 @@ Shapes: L layers, H heads, R rows of a pass, Q queries, T steps, S source tokens
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -227,6 +227,11 @@ class HeadEffects(ArrayRecord):
     def changed(self, kind: Kind) -> np.ndarray:
         """Whether another piece then becomes the most probable, bool [L, H, T]."""
         return np.asarray(self.of[kind].best != self.best)
+
+
+def key_of(trace: Trace) -> Hashable:
+    """All that decides the effects on a run."""
+    return "head_effects", trace.query, trace.src_ids, trace.read_ids
 
 
 def head_effects(
