@@ -389,8 +389,7 @@ def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
     found = tokenizer.id_of(typed)
     if found is None and typed.isascii() and typed.isdigit() and int(typed) < tokenizer.size:
         found = int(typed)
-    if found is None:
-        found = tokenizer.id_of(f"▁{typed}")
+    found = tokenizer.id_of(f"▁{typed}") if found is None else found
     if found is None:
         raise QueryError("{typed} is neither a token of this vocabulary nor an id.", typed=shown(typed))
     st.caption(drawing.plain(say("That is token {id}: {piece}", id=found, piece=tokenizer.piece(found))))
