@@ -65,7 +65,7 @@ def _part(
     row: Any,
     name: str,
     opens: Callable[[OpenRun], Any],
-    draws: Callable[[Any], object],
+    draws: Callable[[OpenRun, Any], object],
     *,
     choices: Callable[[OpenRun], object] = lambda run: None,
     why_not: str = WRITES_NOTHING,
@@ -80,7 +80,7 @@ def _part(
         elif run.visible.covered:
             ask_first(run, say("This chart would give the answer away."), key=f"matters_{name}_reveal")
         elif (scene := attempt(lambda: opens(run))) is not None:
-            draws(scene)
+            draws(run, scene)
 
     if there:
         with row:
@@ -88,8 +88,8 @@ def _part(
     cover_box.part(uncovered)
 
 
-def _credit(scene: pictures.Owed) -> None:
-    run, place = scene.run, st.container()  # the chart comes first; what takes long is offered under it
+def _credit(run: OpenRun, scene: pictures.Owed) -> None:
+    place = st.container()  # the chart comes first; what takes long is offered under it
     hidden, gradient = _hiding(run), attempt(lambda: pictures.gradient_of(run))
     integrated = _integrated(run)
     with place:
@@ -176,7 +176,7 @@ def draw_logit(run: OpenRun, row: Any) -> None:
 
 def draw_depths(run: OpenRun, row: Any) -> None:
     """Draw the part Gradients."""
-    _part(run, row, "depths", ablation_pictures.depths, partial(show, ablation_pictures.gradients))
+    _part(run, row, "depths", ablation_pictures.depths, lambda run, scene: show(ablation_pictures.gradients, scene))
 
 
 def draw_ladder(run: OpenRun, row: Any) -> None:
@@ -205,9 +205,8 @@ def choose_rival(run: OpenRun) -> None:
     controls.menu(controls.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
 
 
-def _logit(scene: pictures.Logit) -> None:
+def _logit(run: OpenRun, scene: pictures.Logit) -> None:
     """Draw what each part of the decoder adds to the logit of the piece that was written."""
-    run = scene.run
     drawing.beside(partial(show, pictures.parts, scene), partial(show, pictures.bars, scene), widths=(3, 2))
     _chosen(run, scene.grid)
     drawing.explain(drawing.plain(sums(run, scene.found, scene.values)), drawing.plain(what_it_is(run)))
@@ -264,13 +263,13 @@ def _path_choices(run: OpenRun) -> None:
     controls.choose(controls.field(run.slot, "explained"), say("Edges shown"), SHARES, bare=True)
 
 
-def _path_graph(scene: path_pictures.Paths) -> None:
+def _path_graph(run: OpenRun, scene: path_pictures.Paths) -> None:
     show(path_pictures.graph, scene)
     options: dict[Cutting, str] = {(): say("No edge is cut")}
     listed = [edge for edge in scene.edges.tolist() if scene.graph.source[edge]][:MOST_LISTED]  # none from the biases
     listed += [] if scene.chosen is None else [scene.chosen]
     options |= {scene.cutting(edge): scene.in_words(edge) for edge in listed}
-    controls.menu(controls.field(scene.run.slot, "cut"), say("Cut an edge"), options)
+    controls.menu(controls.field(run.slot, "cut"), say("Cut an edge"), options)
     if said := attempt(lambda: path_pictures.effect(scene)):
         st.markdown(drawing.plain(said))
     attempt(lambda: show(path_pictures.score, scene))

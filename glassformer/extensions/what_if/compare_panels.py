@@ -234,7 +234,7 @@ def map_controls(pair: Pair[OpenRun]) -> None:
 def _choice(run: OpenRun, slot: Slot | None) -> None:
     """Draw one row; without a slot it sets the second run's difference."""
     fields = {
-        name: ControlBinding(run.key(name), run.view.get(name), lambda to, name=name: differ(**{name: address_of(to)}))
+        name: ControlBinding(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
         else controls.field(slot, name)
         for name in ("kind", "layer", "head")
@@ -246,6 +246,11 @@ def _choice(run: OpenRun, slot: Slot | None) -> None:
         controls.menu(fields["kind"], say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=200)
         layer = controls.menu_of_layers(fields["layer"], n_layers)
         controls.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
+
+
+def _differ(name: str, value: str | int | None) -> None:
+    """Callback: the second run's view changes."""
+    differ(**{name: address_of(value)})
 
 
 def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
