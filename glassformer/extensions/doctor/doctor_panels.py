@@ -21,6 +21,7 @@ from glassformer.extensions.doctor.library.findings import (
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS
 from glassformer.extensions.doctor.library.report import Report, follows, ordered, told_once
 from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.wirings.search import SearchResult
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import begins_by_itself
@@ -303,12 +304,8 @@ def pair_by_pair(report: Report, link: Link) -> None:
               "comes first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
-    columns: dict[str, Sequence[Any]] = {
-        "source": [one.source for one in report.pairs],
-        "right": [one.right for one in report.pairs],
-        "written": [one.written for one in report.pairs],
-        "loss": [one.loss for one in report.pairs],
-    }
+    names = ("source", "right", "written", "loss")
+    columns = {name: [getattr(one, name) for one in report.pairs] for name in names}
     named = dict(zip(columns, map(here, COLUMNS), strict=True))
     shown: dict[str, Any] = {name: st.column_config.Column(label) for name, label in named.items()}
     shown["loss"] = st.column_config.NumberColumn(
@@ -322,12 +319,18 @@ def pair_by_pair(report: Report, link: Link) -> None:
 
 
 def others(findings: Sequence[Finding], link: Link) -> None:
-    """Draw what is well and what is not applicable, folded."""
+    """Draw what is well and what is not applicable, folded, each in a few lines under the name of its area."""
     for verdict in ("well", "not_applicable"):
         found = [one for one in findings if one.verdict == verdict]
-        if found:
-            with st.expander(_counted(verdict, len(found)), icon=ICONS[verdict]):
-                _listed(found, link)
+        if not found:
+            continue
+        with st.expander(_counted(verdict, len(found)), icon=ICONS[verdict]):
+            for area, name in AREAS.items():
+                of_area = [one for one in found if one.area == area]
+                if of_area:
+                    st.subheader(name, anchor=False)
+                for one in of_area:
+                    _line(one, link)
 
 
 def _whole(finding: Finding, link: Link, report: Report | None) -> None:
@@ -375,16 +378,6 @@ def _held_against(finding: Finding) -> Sentence:
     return joined(" ", said)
 
 
-def _listed(findings: Sequence[Finding], link: Link) -> None:
-    """Draw findings in a few lines each, under the names of their areas."""
-    for area, name in AREAS.items():
-        found = [one for one in findings if one.area == area]
-        if found:
-            st.subheader(name, anchor=False)
-        for one in found:
-            _line(one, link)
-
-
 def _line(finding: Finding, link: Link) -> None:
     found = finding.measured
     line = say("**{title}.** {said}", title=drawing.plain(finding.title), said=drawing.with_code(found.said))
@@ -419,8 +412,8 @@ _PANELS: Final[dict[str, str]] = {
 
 def leads_to(shown: PageTarget, link: Link) -> Link:
     """A link from the open page to where something shows, without its decoding and changes but those it names."""
-    looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
-    looked_at = {name: value for name, value in looked_at.items() if value is not None}
+    names = ("kind", "layer", "head", "step", "tensor")
+    looked_at: dict[str, Any] = {name: value for name in names if (value := getattr(shown, name)) is not None}
     if shown.panel and shown.page in _PANELS:
         looked_at[_PANELS[shown.page]] = shown.panel
     source = link.source if shown.source is None else shown.source
@@ -464,15 +457,13 @@ def _named(finding: Finding, report: Report | None) -> None:
     for wrong, right in finding.measured.code:
         drawing.codes((say("In the code, probably:"), wrong), (say("It should be:"), right))
     if report is not None and finding.test == "wiring":
-        if report.search is not None and report.search.n_pairs:
-            _losses(report)
+        _losses(report.search)
         _example(report)
 
 
-def _losses(report: Report) -> None:
-    """Draw the loss as the model stands and with the mistake, as two bars."""
-    found = report.search
-    if found is None or found.standing is None or found.best is None:
+def _losses(found: SearchResult | None) -> None:
+    """Draw the loss on pairs as the model stands and with the mistake, as two bars."""
+    if found is None or not found.n_pairs or found.standing is None or found.best is None:
         return
     names = [say("As it stands"), say("With it")]
     losses = [found.standing.plain.mean, found.best.plain.mean]
@@ -487,11 +478,10 @@ def _losses(report: Report) -> None:
 
 def _example(report: Report) -> None:
     """Draw one pair, as the model stands and with the mistake."""
-    if (one := report.example) is None:
+    if report.example is None:
         return
     labels = say("Source"), say("Right"), say("As it stands"), say("With the mistake")
-    texts = one.source, one.right, one.standing, one.mistaken
     with st.container(border=True, gap=None):
-        for label, text in zip(labels, texts, strict=True):
+        for label, text in zip(labels, report.example, strict=True):
             shown = drawing.plain(text) if text.strip() else NOTHING
             st.markdown(say("**{label}:** “{text}”", label=label, text=shown))

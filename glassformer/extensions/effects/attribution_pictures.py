@@ -23,7 +23,7 @@ from glassformer.extensions.effects.attribution.gradients import Baseline, Integ
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects
 from glassformer.extensions.effects.attribution.parts import Contributions, contributions
 from glassformer.extensions.effects.attribution.target import AttentionCredit, AttributionTarget, ask, weigh
-from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
+from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Page, PartEntry, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.view import Click, cell_of, place_of
@@ -32,7 +32,6 @@ from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy
 from transformer.runs.array_records import ArrayRecord
 
-_PANELS: Final = "glassformer.extensions.effects.matters_panels"
 MATTERS = Page(
     "matters",
     say("What matters"),
@@ -105,13 +104,6 @@ def how_to_read(run: ViewedRun, weighed: AttentionCredit) -> str:
     if run.trace.query.interventions:
         lines.append(say("All measurements are made in the changed run, with the changes above active."))
     return joined("\n", lines)
-
-
-def no_rollout(run: ViewedRun) -> str:
-    """Why there is no rollout."""
-    if not run.checkpoint.config.residual:
-        return say("this model has no residual stream, which rollout requires")
-    return say("a change in this run leaves some rows without weights")
 
 
 def completeness(found: Integrated, baseline: Baseline) -> str:
@@ -341,14 +333,16 @@ def _columns(scene: Owed) -> list[Column]:
     not_yet = say("not measured yet; start the measurement below the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]
     own_row = say("this token cannot be hidden, because this step's prediction is computed from its vector")
-    rolls = run.checkpoint.config.residual
+    rolls, no_rollout = run.checkpoint.config.residual, say("a change in this run leaves some rows without weights")
+    if not rolls:
+        no_rollout = say("this model has no residual stream, which rollout requires")
     told: dict[str, tuple[np.ndarray, str, str, float]] = {
         "attention": (weighed.attention(view.layer, view.head), ".2f", "", 0.0),
         "hidden": (lost, "+.2f", not_yet if hiding is None else own_row, 0.02),
         "gradient": (none if gradient is None else gradient, "+.3f", not_yet, 0.01),
         "integrated": (none if integrated is None else integrated.credit, "+.2f", not_yet, 0.05),
         "moved": (weighed.moved(view.layer, view.head), ".2f", "", 0.0),
-        "rollout": (weighed.rollout if rolls else none, ".2f", no_rollout(run), 0.0),
+        "rollout": (weighed.rollout if rolls else none, ".2f", no_rollout, 0.0),
     }
     return [Column(NAMES[name], *numbers, meaning=MEANINGS[name]) for name, numbers in told.items()]
 
@@ -422,7 +416,7 @@ def bars(scene: Logit) -> Plot:
     """The largest of them; a click looks at a head."""
     found, values, view = scene.found, scene.values, scene.run.view
     order = np.argsort(-np.abs(values), kind="stable").tolist()
-    heads = {place: head for place, part in enumerate(found.parts) if (head := head_of(part)) is not None}
+    heads = {place: head for place, part in enumerate(found.parts) if (head := part.as_head) is not None}
     bars = [
         Bar(
             *part_names(found.parts[place]),

@@ -19,7 +19,7 @@ from glassformer.charts.grid import HOW_TO_READ_GROUPS
 from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
+from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects, key_of
 from glassformer.runs.map_axes import KIND_NAMES, head_of_kind, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ViewedRun, VisibleTrace
@@ -30,68 +30,70 @@ from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Kind
 
 Shown = Literal["log_prob", "probability", "kl", "pieces", "vectors"]
-SIGNED: Final = frozenset({"log_prob", "probability"})
-LEAST: Final[dict[Shown, float]] = {"log_prob": 0.01, "probability": 0.005, "kl": 0.001, "pieces": 0.5, "vectors": 0.01}
-"""What is smaller is called no effect: so little changes no choice unless two pieces were equal."""
-
-NAMES: Final[dict[Shown, Sentence]] = {
-    "log_prob": say("log-probability, nats"),
-    "probability": say("probability"),
-    "kl": say("KL divergence, nats"),
-    "pieces": say("changed choices"),
-    "vectors": say("final vectors"),
-}
-"""What the measures are called, in a heading and in a menu."""
 
 
 @dataclass(frozen=True)
-class EffectLabels:
-    """What a measure is called."""
+class EffectMeasure:
+    """What is said of a measure."""
 
+    name: Sentence  # in a heading and in a menu
     titles: tuple[Sentence, Sentence]  # of the map: of the whole output, and of one step
     unit: Sentence  # what a number is
     meaning: Sentence  # how it is made
+    least: float  # what is smaller is called no effect: so little changes no choice unless two pieces were equal
+    what: Sentence  # what a head changes, in a sentence
+    signed: bool = False
 
 
-WORDS: Final[dict[Shown, EffectLabels]] = {
-    "log_prob": EffectLabels(
+MEASURES: Final[dict[Shown, EffectMeasure]] = {
+    "log_prob": EffectMeasure(
+        say("log-probability, nats"),
         (say("Log-probability of the output with each head removed in turn"),
          say("Log-probability at this step with each head removed in turn")),
         say("change, nats"),
         say("The log-probability without the head, minus the log-probability with it. A value below 0 means that the "
             "head is needed."),
+        0.01, say("the log-probability"), signed=True,
     ),
-    "probability": EffectLabels(
+    "probability": EffectMeasure(
+        say("probability"),
         (say("Mean probability of the output's tokens with each head removed in turn"),
          say("Probability at this step with each head removed in turn")),
         say("change"),
         say("The token's probability without the head, minus its probability with the head."),
+        0.005, say("the probability"), signed=True,
     ),
-    "kl": EffectLabels(
+    "kl": EffectMeasure(
+        say("KL divergence, nats"),
         (say("Mean KL divergence with each head removed in turn"),
          say("KL divergence at this step with each head removed in turn")),
         say("KL, nats"),
         say("How much the distribution of the next token changes: Σ p ln(p/p′). Here p is the probability with the "
             "head, and p′ the probability without it."),
+        0.001, say("the distribution of the next token"),
     ),
-    "pieces": EffectLabels(
+    "pieces": EffectMeasure(
+        say("changed choices"),
         (say("Number of changed choices with each head removed in turn"),
          say("Whether removing each head changes the choice at this step")),
-        NAMES["pieces"],
+        say("changed choices"),
         say("The number of steps at which removing the head changes the most probable token."),
+        0.5, say("the log-probability"),  # in words it is that, see `in_numbers`
     ),
-    "vectors": EffectLabels(
+    "vectors": EffectMeasure(
+        say("final vectors"),
         (say("Change of the final vectors with each head removed in turn"),) * 2,
         say("change relative to length"),
         say("This encoder-only model generates no output, so this number is how much the final vectors change, as "
             "a share of their length, averaged over the tokens."),
+        0.01, say("the final vectors"),
     ),
 }  # fmt: skip
 
 
 def names_of(run: ViewedRun) -> tuple[Shown, ...]:
     """The measures of a run; an encoder-only model has vectors only."""
-    return tuple(name for name in NAMES if (name == "vectors") != bool(run.trace.n_steps))
+    return tuple(name for name in MEASURES if (name == "vectors") != bool(run.trace.n_steps))
 
 
 def in_numbers(measure: Shown) -> Shown:
@@ -173,19 +175,11 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
     return EffectVerdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)
 
 
-_WHAT: Final[dict[Shown, Sentence]] = {
-    "log_prob": say("the log-probability"),
-    "probability": say("the probability"),
-    "kl": say("the distribution of the next token"),
-    "vectors": say("the final vectors"),
-}
-
-
 def said(
     one: EffectVerdict, kind: Kind, effects: np.ndarray, sharp: np.ndarray, measure: Shown, step: int | None
 ) -> Sentence:
     """The sentences of a verdict, with effects and concentrations [L, H]; `step` is None for the whole output."""
-    whole = _WHAT[measure]
+    whole = MEASURES[measure].what
     seen, owed = head_name(*one.seen), head_name(*one.owed)
     by_row = step is not None and EVERY_PART.attention(kind).stack == "decoder"
     rows = say("in this step's row") if by_row else say("on average over all rows")
@@ -245,9 +239,8 @@ def effects_of(heads: Heads) -> HeadEffects | None:
         return heads.found
     if not isinstance(run, ViewedRun) or run.checkpoint.config.count_parameters() > SMALL:
         return None
-    trace = run.trace
-    key = ("head_effects", trace.query, trace.src_ids, trace.read_ids)
-    return run.work.compute(key, partial(head_effects, run.checkpoint, trace), nbytes=lambda one: one.nbytes)
+    work = partial(head_effects, run.checkpoint, run.trace)
+    return run.work.compute(key_of(run.trace), work, nbytes=lambda one: one.nbytes)
 
 
 def _measure_of(run: ViewedRun) -> Shown:
@@ -257,7 +250,6 @@ def _measure_of(run: ViewedRun) -> Shown:
 
 
 def _chosen(run: ViewedRun) -> tuple[int, int] | None:
-    """The selected layer and head, if any."""
     layer, head = run.view.layer, run.view.head
     return None if layer is None or head is None else (layer, head)
 
@@ -269,12 +261,12 @@ def effects(heads: Heads) -> Plot | None:
     if not isinstance(run, ViewedRun) or run.visible.covered or (found := effects_of(heads)) is None:
         return None
     measure, step, view, one = _measure_of(run), step_of(run.visible), run.view, _chosen(run)
-    words = WORDS[measure]
+    words = MEASURES[measure]
     title = words.titles[step is not None]
     kinds, n_steps = tuple(found.of), run.visible.n_steps
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
     chosen = None if one is None else (kinds.index(view.kind), *one)
-    signed, group = measure in SIGNED, size_of(run)
+    signed, group = words.signed, size_of(run)
     read = [HOW_TO_READ_HEADS, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
     return Plot(
         spec=head_effects_spec(blocks, title=title, value_name=words.unit, signed=signed, chosen=chosen, group=group),
@@ -308,7 +300,7 @@ def steps(heads: Heads) -> Plot | None:
         first, n_steps = run.trace.first_row, run.visible.n_steps
         labels, numbers = run.visible.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
         axis, now = say("Reads → predicts"), run.view.step
-    words = WORDS[measure]
+    words = MEASURES[measure]
     name = head_of_kind(run.view.kind, layer, head)
     title = say("Change at each token without {head}", head=head_name(layer, head))
     if now is not None:

@@ -11,23 +11,10 @@ from glassformer.attention.head_table_panel import HeadColumn, HeadColumns
 from glassformer.attention.head_table_pictures import Heads
 from glassformer.extensions.effects import head_effect_pictures as pictures
 from glassformer.extensions.effects.effects_look import EffectAt
-from glassformer.extensions.effects.head_effect_pictures import (
-    LEAST,
-    NAMES,
-    WORDS,
-    MeasuredHeads,
-    Shown,
-    concentration,
-    in_numbers,
-    names_of,
-    said,
-    step_of,
-    values,
-    verdict,
-    written,
-)
+from glassformer.extensions.effects.head_effect_pictures import Shown
 from glassformer.extensions.what_if import head_effect_jobs
-from glassformer.extensions.what_if.head_effects import HeadEffects
+from glassformer.extensions.what_if.head_effect_jobs import result_of
+from glassformer.extensions.what_if.head_effects import HeadEffects, key_of
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import head_of_kind
@@ -51,11 +38,11 @@ class HeadEffectColumns(HeadColumns):
 
     def measures(self, run: Viewed) -> Mapping[str, str]:
         """Every measure, for the charts."""
-        return {str(name): _heading(name) for name in names_of(run)} if isinstance(run, OpenRun) else {}
+        return {str(name): _heading(name) for name in pictures.names_of(run)} if isinstance(run, OpenRun) else {}
 
     def at_step(self, run: AnyRun) -> bool:
         """Whether the reader has chosen the step and not the whole output."""
-        return isinstance(run, OpenRun) and step_of(run.visible) is not None
+        return isinstance(run, OpenRun) and pictures.step_of(run.visible) is not None
 
     def controls(self, run: AnyRun) -> None:
         """Draw the choice between both."""
@@ -67,8 +54,8 @@ class HeadEffectColumns(HeadColumns):
         run = cast("OpenRun", found.run)
         if run.visible.covered:
             ask_first(run, say("This chart would give the answer away."), key=REVEAL)
-        elif (effects := _result(head_effect_jobs.look(run.trace))) is not None:
-            measured = MeasuredHeads(run, found.measures, effects)
+        elif (effects := result_of(head_effect_jobs.look(run.trace))) is not None:
+            measured = pictures.MeasuredHeads(run, found.measures, effects)
             one = run.view.layer is not None and run.view.head is not None
             parts = (pictures.effects, pictures.steps) if one else (pictures.effects,)
             drawing.beside(*(partial(show, part, measured) for part in parts), gap="medium")
@@ -77,16 +64,18 @@ class HeadEffectColumns(HeadColumns):
     def columns(self, found: Heads) -> Mapping[str, HeadColumn]:
         """The measure of the charts, else the first, of the whole output or of the step; the file has all of both."""
         run = found.run
-        if not isinstance(run, OpenRun) or run.visible.covered or (effects := _result(_begun(run))) is None:
+        if not isinstance(run, OpenRun) or run.visible.covered:
             return {}
-        chosen, n_steps, names = step_of(run.visible), run.visible.n_steps, names_of(run)
+        if (effects := result_of(attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace)))) is None:
+            return {}
+        chosen, n_steps, names = pictures.step_of(run.visible), run.visible.n_steps, pictures.names_of(run)
         asked = run.view.of(AttentionLook).measure
         both = {"": None} | ({"_step": run.view.step} if run.trace.n_steps else {})
         return {
             f"{name}{ending}": HeadColumn(
-                values(effects, run.view.kind, name, n_steps=n_steps, step=step),
+                pictures.values(effects, run.view.kind, name, n_steps=n_steps, step=step),
                 say("Without it"),
-                joined("\n\n", [_heading(name), WORDS[name].meaning]),
+                joined("\n\n", [_heading(name), pictures.MEASURES[name].meaning]),
                 "%d" if name == "pieces" else "%.3f",
                 in_table=step == chosen and name == (asked if asked in names else names[0]),
             )
@@ -105,29 +94,17 @@ HEADS = HeadEffectColumns()
 
 
 def _heading(name: Shown) -> Sentence:
-    return say("Without it: {what}", what=NAMES[name])
+    return say("Without it: {what}", what=pictures.MEASURES[name].name)
 
 
 # ---------------------------------------------------------------- how far it is
 
 
-def _begun(run: OpenRun) -> JobStatus | None:
-    """The measurement, begun by itself where a model is small; None where nobody has asked for it."""
-    seen = attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace))
-    if seen is not None and seen.is_under_way:
-        seen = head_effect_jobs.look(run.trace, patience=head_effect_jobs.PATIENCE_SECONDS)
-    return seen
-
-
-def _result(seen: JobStatus | None) -> HeadEffects | None:
-    return None if seen is None or seen.state == "failed" or seen.is_under_way else cast("HeadEffects", seen.result)
-
-
 def _progress(run: OpenRun, seen: JobStatus | None) -> None:
-    if _result(seen) is not None:
+    if result_of(seen) is not None:
         return
     if seen is not None and seen.is_under_way:
-        st.fragment(_follow, run_every=LOOK_SECONDS)(head_effect_jobs.key_of(run.trace))
+        st.fragment(_follow, run_every=LOOK_SECONDS)(key_of(run.trace))
         return
     if seen is not None and seen.state == "failed":
         st.error(drawing.with_code(seen.problem or ""))
@@ -143,7 +120,7 @@ def _progress(run: OpenRun, seen: JobStatus | None) -> None:
         type="primary",
         icon=":material/science:",
         on_click=head_effect_jobs.want,
-        args=(head_effect_jobs.key_of(run.trace),),
+        args=(key_of(run.trace),),
     )
 
 
@@ -163,24 +140,24 @@ def _follow(key: Hashable) -> None:
 
 def _verdict(run: OpenRun, found: HeadEffects, asked: Shown) -> None:
     """Say whether the head that looks most sharply is the one that the output owes most to, and a head's place."""
-    measure = in_numbers(asked)
-    step, kind = step_of(run.visible), run.view.kind
-    effects = values(found, kind, measure, n_steps=run.visible.n_steps, step=step)
-    sharp = concentration(run.visible, kind, step=step)
-    if (one := verdict(effects, sharp, least=LEAST[measure])) is not None:
+    measure = pictures.in_numbers(asked)
+    step, kind = pictures.step_of(run.visible), run.view.kind
+    effects = pictures.values(found, kind, measure, n_steps=run.visible.n_steps, step=step)
+    sharp = pictures.concentration(run.visible, kind, step=step)
+    if (one := pictures.verdict(effects, sharp, least=pictures.MEASURES[measure].least)) is not None:
         icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
         with st.container(key=run.key(VERDICT)):
-            st.info(drawing.with_code(said(one, kind, effects, sharp, measure, step)), icon=icon)
+            st.info(drawing.with_code(pictures.said(one, kind, effects, sharp, measure, step)), icon=icon)
     if run.view.layer is not None and run.view.head is not None:
         st.markdown(drawing.plain(_sums_up(run, found, asked, run.view.layer, run.view.head)))
 
 
 def _sums_up(run: OpenRun, found: HeadEffects, measure: Shown, layer: int, head: int) -> Sentence:
     """The head's number, and its place among all heads."""
-    step, n_steps = step_of(run.visible), run.visible.n_steps
-    every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
-    own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
+    step, n_steps = pictures.step_of(run.visible), run.visible.n_steps
+    every = [np.abs(pictures.values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
+    own = pictures.values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
     return say("{head}: {effect}. By the size of this effect, the head has rank {rank} among all {n} heads.",
-               head=head_of_kind(run.view.kind, layer, head), effect=written(own, measure),
+               head=head_of_kind(run.view.kind, layer, head), effect=pictures.written(own, measure),
                rank=int((sizes > abs(own)).sum()) + 1, n=sizes.size)  # fmt: skip

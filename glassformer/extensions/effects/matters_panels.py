@@ -1,35 +1,20 @@
 """Panels of the page What matters: credit of tokens, hiding, integrated gradients, parts of the logit."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
+from glassformer.extensions.effects import ablation_pictures, path_pictures
 from glassformer.extensions.effects import attribution_pictures as pictures
-from glassformer.extensions.effects import depth_pictures, path_pictures
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects, hiding
 from glassformer.extensions.effects.attribution.target import AttentionCredit, ask, ask_each
-from glassformer.extensions.effects.attribution_pictures import (
-    BASELINES,
-    MATTERS,
-    StepView,
-    bars,
-    completeness,
-    gradient_of,
-    in_all_steps,
-    in_words,
-    key_of,
-    open_logit,
-    parts,
-    pieces_of,
-    weighed_of,
-)
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.ladder_pictures import climbed, ladder
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.effects.path_pictures import Cutting, open_paths
-from glassformer.extensions.what_if.what_if_panels import for_head
+from glassformer.extensions.what_if.what_if_panels import BLOCKS
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden_place
@@ -57,15 +42,13 @@ def draw(run: OpenRun) -> None:
     sentence(run, compact=True)
     row = controls.bar(run.slot)
     with row:
-        choose_part(MATTERS, run.slot)
+        choose_part(pictures.MATTERS, run.slot)
         heads = address(run.checkpoint, run.link, panel="table", measure="log_prob")
         menu.link("attention", say("What heads do"), heads, icon=":material/table_chart:")
-    MATTERS.entry(run).draw(run, row)
+    pictures.MATTERS.entry(run).draw(run, row)
 
 
 WRITES_NOTHING: Final = say("This encoder-only model generates no output, so there are no steps to explain.")
-REVEAL: Final = "matters_pieces_reveal"
-REVEAL_DEPTHS: Final = "matters_depths_reveal"
 HIDING: Final = "matters_hiding"
 INTEGRATING: Final = "matters_integrating"
 _PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
@@ -74,47 +57,45 @@ _POINTS: Final = 100  # of all lines together until the error is small, about
 
 def pieces(run: OpenRun, row: Any) -> None:
     """Draw the part Pieces, with its controls in `row`."""
-    draw_part(run, row, _choices, _credit, why_not=WRITES_NOTHING, key=REVEAL)
+    _part(run, row, "pieces", lambda run: pictures.Owed(run, pictures.weighed_of(run)), _credit, choices=_choices)
 
 
-def draw_part(
+def _part(
     run: OpenRun,
     row: Any,
-    draw_controls: Callable[[OpenRun], None],
-    drawn: Callable[[OpenRun], None],
+    name: str,
+    opens: Callable[[OpenRun], Any],
+    draws: Callable[[OpenRun, Any], object],
     *,
-    why_not: str,
-    key: str,
+    choices: Callable[[OpenRun], object] = lambda run: None,
+    why_not: str = WRITES_NOTHING,
     there: bool | None = None,
 ) -> None:
-    """Draw a part of models that write, or that is `there`, covered while its step is to be guessed."""
-    writes = anatomy(run.checkpoint.config).writes if there is None else there
+    """Draw the scene of a part of models that write, or that is `there`, covered while its step is to be guessed."""
+    there = anatomy(run.checkpoint.config).writes if there is None else there
 
     def uncovered() -> None:
-        if not writes:
+        if not there:
             st.info(why_not)
         elif run.visible.covered:
-            ask_first(run, say("This chart would give the answer away."), key=key)
-        else:
-            drawn(run)
+            ask_first(run, say("This chart would give the answer away."), key=f"matters_{name}_reveal")
+        elif (scene := attempt(lambda: opens(run))) is not None:
+            draws(run, scene)
 
-    if writes:
+    if there:
         with row:
-            draw_controls(run)
+            choices(run)
     cover_box.part(uncovered)
 
 
-def _credit(run: OpenRun) -> None:
-    weighed = attempt(lambda: weighed_of(run))
-    if weighed is None:
-        return
+def _credit(run: OpenRun, scene: pictures.Owed) -> None:
     place = st.container()  # the chart comes first; what takes long is offered under it
-    hidden, gradient = _hiding(run), attempt(lambda: gradient_of(run))
+    hidden, gradient = _hiding(run), attempt(lambda: pictures.gradient_of(run))
     integrated = _integrated(run)
     with place:
-        show(pictures.pieces, pictures.Owed(run, weighed, hidden, gradient, integrated))
-        told = [] if hidden is None else _compared(run, weighed, hidden)
-        told += [] if integrated is None else [completeness(integrated, run.view.of(EffectsLook).begin)]
+        show(pictures.pieces, replace(scene, hiding=hidden, gradient=gradient, integrated=integrated))
+        told = [] if hidden is None else _compared(run, scene.weighed, hidden)
+        told += [] if integrated is None else [pictures.completeness(integrated, run.view.of(EffectsLook).begin)]
         if told:
             drawing.explain(*map(drawing.plain, told))
 
@@ -125,7 +106,7 @@ def _credit(run: OpenRun) -> None:
 def _hiding(run: OpenRun) -> OcclusionEffects | None:
     """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
     checkpoint, trace = run.checkpoint, run.trace
-    key = key_of(run, "hiding", trace.tgt_ids)
+    key = pictures.key_of(run, "hiding", trace.tgt_ids)
     return measured(
         key,
         lambda: hiding(ask_each(checkpoint, trace)),
@@ -140,10 +121,10 @@ def _integrated(run: OpenRun) -> Integrated | None:
     """Integrated gradients of this step; None as long as nobody has asked for them, where they take long."""
     checkpoint, trace, step, baseline = run.checkpoint, run.trace, run.view.step, run.view.of(EffectsLook).begin
     return measured(
-        key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
+        pictures.key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
         lambda: integrating(ask(checkpoint, trace, step), baseline=baseline),
         seconds=_seconds(run, _POINTS),
-        wish=key_of(run, "integrated"),
+        wish=pictures.key_of(run, "integrated"),
         widget=run.key(INTEGRATING),
         label=say("Integrate gradients"),
     )
@@ -163,15 +144,16 @@ def _seconds(run: OpenRun, rows: int) -> float:
 def _compared(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> list[str]:
     """Whether attention and hiding name the same piece, at this step and at all that may be seen, in sentences."""
     view, whole = run.visible.view, "encoder" in run.trace.kinds
-    here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
+    own = weighed.attention(view.layer, view.head)
+    here = pictures.StepView.of(pictures.pieces_of(run), own, hidden, run.view.step)
     weights, first = run.visible.weights(), run.trace.first_row
     steps = []
     for step in range(run.visible.n_steps):
         pieces = run.trace.src_tokens[: weights.shape[1]] if whole else run.trace.read_tokens[: first + step + 1]
-        steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
-    said = in_words(here, run.trace.tgt_tokens[run.view.step])
+        steps.append(pictures.StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
+    said = pictures.in_words(here, run.trace.tgt_tokens[run.view.step])
     whose = say("{whose}.", whose=capitalised(run.visible.whose()))
-    return [said, whose, in_all_steps(steps)]
+    return [said, whose, pictures.in_all_steps(steps)]
 
 
 def _choices(run: OpenRun) -> None:
@@ -180,33 +162,28 @@ def _choices(run: OpenRun) -> None:
     controls.let_go(run.slot, n_layers, n_heads)
     layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
     controls.menu_of_heads(controls.field(run.slot, "head"), n_heads, disabled=layer is None)
-    controls.menu(controls.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
+    begin = controls.field(run.slot, "begin")
+    controls.menu(begin, say("Integrated gradients"), pictures.BASELINES, bare=True, width=280)
 
 
 N_RIVALS: Final = 10
-REVEAL_LOGIT: Final = "matters_logit_reveal"
 
 
 def draw_logit(run: OpenRun, row: Any) -> None:
     """Draw the part Logit, with its controls in `row`."""
-    draw_part(run, row, choose_rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
+    _part(run, row, "logit", pictures.open_logit, _logit, choices=choose_rival, why_not=_why_not(run))
 
 
 def draw_depths(run: OpenRun, row: Any) -> None:
     """Draw the part Gradients."""
-
-    def drawn(run: OpenRun) -> None:
-        if (scene := attempt(lambda: depth_pictures.depths(run))) is not None:
-            show(depth_pictures.gradients, scene)
-
-    draw_part(run, row, lambda run: None, drawn, why_not=WRITES_NOTHING, key=REVEAL_DEPTHS)
+    _part(run, row, "depths", ablation_pictures.depths, lambda run, scene: show(ablation_pictures.gradients, scene))
 
 
 def draw_ladder(run: OpenRun, row: Any) -> None:
     """Draw the part From minimal to complete; of a large model once it is asked for."""
-    scene = attempt(lambda: climbed(run))
+    scene = attempt(lambda: ablation_pictures.climbed(run))
     if scene is not None:
-        show(ladder, scene)
+        show(ablation_pictures.ladder, scene)
     elif run.view.guess:
         st.info(say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it."))
     elif not run.view.of(EffectsLook).climb:
@@ -228,12 +205,9 @@ def choose_rival(run: OpenRun) -> None:
     controls.menu(controls.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
 
 
-def _logit(run: OpenRun) -> None:
+def _logit(run: OpenRun, scene: pictures.Logit) -> None:
     """Draw what each part of the decoder adds to the logit of the piece that was written."""
-    scene = attempt(lambda: open_logit(run))
-    if scene is None:
-        return
-    drawing.beside(partial(show, parts, scene), partial(show, bars, scene), widths=(3, 2))
+    drawing.beside(partial(show, pictures.parts, scene), partial(show, pictures.bars, scene), widths=(3, 2))
     _chosen(run, scene.grid)
     drawing.explain(drawing.plain(sums(run, scene.found, scene.values)), drawing.plain(what_it_is(run)))
 
@@ -264,12 +238,11 @@ def _chosen(run: OpenRun, grid: Grid) -> None:
             address(run.checkpoint, run.link, kind=view.kind, layer=view.layer, head=view.head, panel="head"),
             icon=":material/grid_on:",
         )
-    for_head(run, view.kind, view.layer, view.head)
+    BLOCKS.for_head(run, view.kind, view.layer, view.head)
 
 
 SHARES: Final = {"50": say("50 % of the paths"), "80": say("80 % of the paths"), "90": say("90 % of the paths")}
 MOST_LISTED: Final = 40
-PATHS_REVEAL: Final = "matters_paths_reveal"
 
 
 def paths(run: OpenRun, row: Any) -> None:
@@ -277,7 +250,7 @@ def paths(run: OpenRun, row: Any) -> None:
     config = run.checkpoint.config
     why_not = say("This encoder-only model generates no output and fills no gaps, so it has no logits to explain.")
     there = anatomy(config).writes or gap_of(run) is not None
-    draw_part(run, row, _path_choices, _path_graph, why_not=why_not, key=PATHS_REVEAL, there=there)
+    _part(run, row, "paths", open_paths, _path_graph, choices=_path_choices, why_not=why_not, there=there)
 
 
 def _path_choices(run: OpenRun) -> None:
@@ -290,10 +263,7 @@ def _path_choices(run: OpenRun) -> None:
     controls.choose(controls.field(run.slot, "explained"), say("Edges shown"), SHARES, bare=True)
 
 
-def _path_graph(run: OpenRun) -> None:
-    scene = attempt(lambda: open_paths(run))
-    if scene is None:
-        return
+def _path_graph(run: OpenRun, scene: path_pictures.Paths) -> None:
     show(path_pictures.graph, scene)
     options: dict[Cutting, str] = {(): say("No edge is cut")}
     listed = [edge for edge in scene.edges.tolist() if scene.graph.source[edge]][:MOST_LISTED]  # none from the biases

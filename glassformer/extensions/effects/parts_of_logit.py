@@ -105,20 +105,12 @@ def grid_of(config: ModelConfig, parts: Sequence[LogitPart], values: np.ndarray)
         cell = _row(part, n_layers), keys.index(_column(part))
         shown[cell] = np.nan_to_num(shown[cell]) + value
         names[cell[0]][cell[1]].append(part_names(part)[0])
-        if (head := head_of(part)) is not None:
+        if (head := part.as_head) is not None:
             heads[cell] = head
     return Grid(rows, list(columns.values()), shown, [[joined(", ", cell) for cell in row] for row in names], heads)
 
 
-def head_of(part: LogitPart) -> tuple[Kind, int, int] | None:
-    """Attention, layer and head of a part that is a head."""
-    if part.stack_attention is None or part.layer is None or part.head is None:
-        return None
-    return part.stack_attention, part.layer, part.head
-
-
 def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, str]]:
-    """The columns by their content."""
     found: dict[_Column, tuple[str, str]] = {}
     for part in anatomy(config).stack("decoder").sublayers:
         if part == "ffn":
@@ -163,24 +155,16 @@ def whose_logit(run: ViewedRun) -> str:
 
 def sums(run: ViewedRun, found: Contributions, values: np.ndarray) -> str:
     """The sum, what the model computed, the remainder, and what each kind of part adds."""
-    rival = rival_of(run)
-    whole = float(found.logits[0] - (found.logits[1] if rival is not None else 0.0))
-    capped = float(found.capped[0] - (found.capped[1] if rival is not None else 0.0))
-    total, n = float(values.sum()), len(values)
-    said: list[str]
-    if rival is None:
-        said = [
-            say("The {n} parts add up to {total:.4f}; the logit that the model computed is {whole:.4f}.", n=n,
-                total=total, whole=whole)
-        ]  # fmt: skip
+    n, total, size = len(values), float(values.sum()), float(np.abs(found.values).sum(axis=1).max())
+    if rival_of(run) is None:
+        whole, capped = float(found.logits[0]), float(found.capped[0])
+        said = say("The {n} parts add up to {total:.4f}; the logit that the model computed is {whole:.4f}.", n=n,
+                   total=total, whole=whole)  # fmt: skip
     else:
-        said = [
-            say("The {n} parts add up to {total:.4f}; the difference between the two logits that the model "
-                "computed is {whole:.4f}.", n=n, total=total, whole=whole)
-        ]  # fmt: skip
-    size = float(np.abs(found.values).sum(axis=1).max())
-    said += [_remainder(whole - total, capped, size), _by_kind(found, values)]
-    return joined(" ", said)
+        whole, capped = (float(both[0] - both[1]) for both in (found.logits, found.capped))
+        said = say("The {n} parts add up to {total:.4f}; the difference between the two logits that the model "
+                   "computed is {whole:.4f}.", n=n, total=total, whole=whole)  # fmt: skip
+    return joined(" ", [said, _remainder(whole - total, capped, size), _by_kind(found, values)])
 
 
 def _remainder(left: float, capped: float, size: float) -> str:

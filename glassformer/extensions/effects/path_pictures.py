@@ -13,10 +13,9 @@ import torch
 from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.charts.path_graph import HOW_TO_READ, GraphEdge, GraphNode, path_graph_spec
 from glassformer.charts.theme import Colour
-from glassformer.extensions.effects.attribution.attribution_graph import AttributionGraph, attribution_graph
+from glassformer.extensions.effects.attribution.attribution_graph import AttributionGraph, Cut, attribution_graph, cut
 from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
 from glassformer.extensions.effects.attribution.parts import ScoreParts, score_parts
-from glassformer.extensions.effects.attribution.path_patching import Cut, cut
 from glassformer.extensions.effects.attribution.target import AttributionTarget, ask
 from glassformer.extensions.effects.attribution_pictures import MATTERS, key_of
 from glassformer.extensions.effects.effects_look import EffectsLook

@@ -9,7 +9,7 @@ EXTENSION = Extension(
         "transformer.analysis.head_effects": "glassformer.extensions.what_if.head_effects",
     },
     names={"ZeroHead": "glassformer.extensions.what_if.interventions:ZeroHead"},
-    pages="glassformer.extensions.what_if.pages:PAGES",
+    pages="glassformer.extensions.what_if.page:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",
     blocks="glassformer.extensions.what_if.what_if_panels:BLOCKS",
     looks="glassformer.extensions.what_if.comparison:WhatIfLook",

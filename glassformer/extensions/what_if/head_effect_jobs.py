@@ -6,7 +6,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from glassformer.extensions.what_if.head_effects import HeadEffects, measuring
+from glassformer.extensions.what_if.head_effects import HeadEffects, key_of, measuring
 from glassformer.runs import loading
 from glassformer.runs.measurement_jobs import begins_by_itself, studies, study
 from glassformer.server.jobs import JobStatus
@@ -19,29 +19,30 @@ WISH: Final = "matters_wish"  # in the session: the run last requested (True) or
 PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
 
 
-def key_of(trace: Trace) -> Hashable:
-    """All that decides the effects on a run."""
-    return "head_effects", trace.query, trace.src_ids, trace.read_ids
-
-
-def begun(checkpoint: Checkpoint, trace: Trace) -> JobStatus | None:
-    """The measurement's progress, after starting it if wanted, else BusyError; None if it is not wanted."""
+def begun(checkpoint: Checkpoint, trace: Trace, *, patience: float = PATIENCE_SECONDS) -> JobStatus | None:
+    """How far it is, after starting it if wanted, else BusyError, and waiting for its end; None if it is not wanted."""
     key, visitor = key_of(trace), loading.visitor()
-    wish = _wish(key)
-    found = studies().look(key, visitor)
-    if found is not None and (found.state != "failed" or not wish):
-        return found
-    if wish is False or not (wish or begins_by_itself(checkpoint)):
-        return None
-    st.session_state.pop(WISH, None)  # what fails is tried once more only when it is asked for once more
-    cost = sum(maps.shape[0] * maps.shape[1] for maps in trace.weights.values())
-    work = partial(study, loading.runner(), partial(measuring, checkpoint, trace), float(cost))
-    return studies().ask(key, work, visitor=visitor).seen
+    kept: tuple[Hashable, bool] | None = st.session_state.get(WISH)
+    wish = kept[1] if kept is not None and kept[0] == key else None  # whether it was requested, or cancelled
+    seen = studies().look(key, visitor)
+    if seen is None or (seen.state == "failed" and wish):
+        if wish is False or not (wish or begins_by_itself(checkpoint)):
+            return None
+        st.session_state.pop(WISH, None)  # what fails is tried once more only when it is asked for once more
+        cost = sum(maps.shape[0] * maps.shape[1] for maps in trace.weights.values())
+        work = partial(study, loading.runner(), partial(measuring, checkpoint, trace), float(cost))
+        seen = studies().ask(key, work, visitor=visitor).seen
+    return studies().look(key, visitor, patience=patience) if seen.is_under_way else seen
 
 
-def look(trace: Trace, *, patience: float = 0.0) -> JobStatus | None:
-    """How far it is; waits for its end so long at most."""
-    return studies().look(key_of(trace), loading.visitor(), patience=patience)
+def look(trace: Trace) -> JobStatus | None:
+    """How far it is."""
+    return studies().look(key_of(trace), loading.visitor())
+
+
+def result_of(seen: JobStatus | None) -> HeadEffects | None:
+    """What was found, once it is done."""
+    return cast("HeadEffects", seen.result) if seen is not None and seen.state == "done" else None
 
 
 def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
@@ -49,12 +50,9 @@ def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
     if not begins_by_itself(checkpoint) or not trace.keeps_maps:
         return None
     try:
-        seen = begun(checkpoint, trace)
+        return result_of(begun(checkpoint, trace, patience=2 * PATIENCE_SECONDS))
     except BusyError:
         return None
-    if seen is not None and seen.is_under_way:
-        seen = look(trace, patience=2 * PATIENCE_SECONDS)
-    return None if seen is None or seen.state != "done" else cast("HeadEffects", seen.result)
 
 
 def matters_most(found: HeadEffects) -> tuple[Kind, int, int]:
@@ -79,9 +77,3 @@ def stop(key: Hashable) -> None:
     """Callback: cancel it."""
     studies().withdraw(key, loading.visitor())
     st.session_state[WISH] = key, False
-
-
-def _wish(key: Hashable) -> bool | None:
-    """Whether a measurement was requested (True) or cancelled (False); None: neither."""
-    kept: tuple[Hashable, bool] | None = st.session_state.get(WISH)
-    return kept[1] if kept is not None and kept[0] == key else None

@@ -17,16 +17,17 @@ Shapes: L layers, H heads, R rows of a pass, Q queries, T steps, S source tokens
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.analysis.hidden_pieces import check_hidden
-from transformer.model.anatomy import Kind, StackName, anatomy
+from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.module import widened
 from transformer.model.taps import NO_TAP, Replacer, Tap
@@ -228,6 +229,11 @@ class HeadEffects(ArrayRecord):
         return np.asarray(self.of[kind].best != self.best)
 
 
+def key_of(trace: Trace) -> Hashable:
+    """All that decides the effects on a run."""
+    return "head_effects", trace.query, trace.src_ids, trace.read_ids
+
+
 def head_effects(
     checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
 ) -> HeadEffects:
@@ -250,30 +256,26 @@ def measuring(
     n_heads, done = sum(map(len, groups)), 0
     yield Progress(done, n_heads)
     control = reading.control()
-    found: dict[Kind, dict[str, np.ndarray]] = {}
+    found: dict[Kind, dict[str, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
     for group in groups:
         yield Progress(done, n_heads)
-        _put(found, group, reading.without(group, control), reading.config)
+        for name, rows in reading.without(group, control).items():
+            for value, one in zip(rows.numpy(force=True), group, strict=True):  # [T] or [S]
+                found[one.kind][name].append(value)
         done += len(group)
+
+    def of_all_heads(values: list[np.ndarray], n_layers: int) -> np.ndarray:  # [L, H, ...]
+        return np.stack(values).reshape(n_layers, len(values) // n_layers, *values[0].shape)
+
     return HeadEffects(
-        of={kind: Effect(**found[kind]) for kind in anatomy(checkpoint.config).kinds},
+        of={
+            one.kind: Effect(**{name: of_all_heads(each, one.n_layers) for name, each in found[one.kind].items()})
+            for one in anatomy(checkpoint.config).attentions
+        },
         ids=reading.ids.numpy(force=True),
         log_prob=control.chosen.numpy(force=True),
         best=control.best.numpy(force=True),
     )
-
-
-def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows, config: ModelConfig) -> None:
-    """Put each row of a pass into the place of its head [L, H, ...]."""
-    for name, result in rows.items():
-        values = result.numpy(force=True)  # [R, T] or [R, S]
-        for value, one in zip(values, group, strict=True):
-            attention = anatomy(config).attention(one.kind)
-            shape = (attention.n_layers, config.of(attention.stack).n_heads, *value.shape)
-            arrays = found.setdefault(one.kind, {})
-            if name not in arrays:
-                arrays[name] = np.empty(shape, values.dtype)
-            arrays[name][one.layer, one.head] = value
 
 
 def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list[Head]]:
@@ -288,18 +290,12 @@ def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list
         widest = longest * max(3 * own.d_model, 2 * own.d_ff, own.n_heads * longest)  # values of a row
         most = max(1, MOST_VALUES // widest)
         group: list[Head] = []
-        for one in _heads(config, stack.name):
+        kinds = [one.kind for one in anatomy(config).attentions if one.stack == stack.name]
+        places = product(range(stack.n_layers), kinds, range(own.n_heads))
+        for one in (Head(kind, layer, head) for layer, kind, head in places):
             is_enough = one.head == 0 and len(group) * (n_target or n_source) >= TOKENS
             if group and (is_enough or len(group) >= most):
                 yield group
                 group = []
             group.append(one)
         yield group
-
-
-def _heads(config: ModelConfig, stack: StackName) -> Iterator[Head]:
-    """The heads of a stack, in the order of the computation."""
-    attentions = [attention for attention in anatomy(config).attentions if attention.stack == stack]
-    for layer in range(attentions[0].n_layers):
-        for attention in attentions:
-            yield from (Head(attention.kind, layer, head) for head in range(config.of(stack).n_heads))

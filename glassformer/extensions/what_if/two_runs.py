@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from transformer.errors import QueryError
 from transformer.runs.array_records import ArrayRecord
@@ -35,10 +36,8 @@ class Aligned:
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int | None:
     """The first place, from 0, where two outputs differ or one ends; None if they are equal."""
-    for place, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return place
-    return None if len(left) == len(right) else min(len(left), len(right))
+    n = min(len(left), len(right))
+    return next((i for i in range(n) if left[i] != right[i]), None if len(left) == len(right) else n)
 
 
 def aligned(left: Sequence[object], right: Sequence[object]) -> tuple[Aligned, ...]:
@@ -86,17 +85,10 @@ def kl_divergences(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _divergence(left: np.ndarray, right: np.ndarray) -> float:
-    """Of one step; a piece of probability 0 on the left adds nothing."""
-    p, q = _normal(left), _normal(right)
-    there = p > -np.inf
-    return max(0.0, float((np.exp(p[there]) * (p[there] - q[there])).sum()))  # rounding may leave less than 0
-
-
-def _normal(log_probs: np.ndarray) -> np.ndarray:
-    """Log-probabilities that sum to 1 in float64, as those of float32 do not quite."""
-    precise = log_probs.astype(np.float64)
-    largest = precise.max()
-    return precise - (largest + np.log(np.exp(precise - largest).sum()))
+    """Of one step, of what sums to 1 in float64, as in float32 it does not quite."""
+    p, q = (torch.tensor(one, dtype=torch.float64).log_softmax(dim=0) for one in (left, right))
+    each = F.kl_div(q, p, reduction="none", log_target=True)
+    return max(0.0, float(each.nansum()))  # 0 ln 0 is 0; rounding may leave less than 0
 
 
 def own_log_probs(trace: Trace) -> np.ndarray:

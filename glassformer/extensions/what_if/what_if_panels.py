@@ -76,34 +76,6 @@ FIRST: Final[Group] = "heads"
 OF_PAGE: Final[dict[str, Group]] = {"masks": "masks", "positions": "positions", "inside": "layers"}  # first there
 
 
-def button(checkpoint: Checkpoint) -> None:
-    """Draw the button that opens the dialog."""
-    said, help = say("What if …"), say("Change something inside the model.")
-    with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
-        if asked:
-            open_dialog(checkpoint)
-
-
-def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
-    """Under the choice of one head: take it away with one click, or put it back; of one alone."""
-    if layer is None or head is None or run.earlier:
-        return
-    changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)
-    gone = own in changes
-    others = tuple(one for one in changes if one != own)
-    after = others if gone else (*others, own)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=run.key("of_head")):
-        st.button(
-            say("Put this head back") if gone else say("Take this head away"),
-            key=run.key("take_head"),
-            icon=":material/undo:" if gone else ":material/content_cut:",
-            help=say("Taking the head away sets its output to 0, and the model generates a new output."),
-            on_click=partial(session.change, run.slot, after),
-        )
-        if (becomes := _becomes(run, after)) is not None:
-            st.markdown(drawing.plain(becomes), width="content")
-
-
 def _becomes(run: OpenRun, changes: tuple[Intervention, ...]) -> Sentence | None:
     """What the output becomes with these changes; None if it cannot be known, or may not be."""
     if run.view.guess or cover_box.is_on() or not run.trace.n_steps:
@@ -116,20 +88,11 @@ def _becomes(run: OpenRun, changes: tuple[Intervention, ...]) -> Sentence | None
     return say("“{before}” → “{after}”", before=run.trace.output_text, after=after.output_text)
 
 
-def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
-    """Open the dialog; its defaults are the slot's view."""
-    for key in [key for key in st.session_state if str(key).startswith(FIELD)]:
-        del st.session_state[key]
-    st.dialog(say("What if …"), width="medium")(partial(draw, checkpoint, slot))()
-
-
-def draw(checkpoint: Checkpoint, slot: Slot) -> None:
-    """Draw the dialog: the kind of change, its fields, and its description."""
-    config = checkpoint.config
-    trace = _trace(checkpoint, slot)
+def draw(checkpoint: Checkpoint) -> None:
+    """Draw the dialog: the kind of change, its fields, and its description; its defaults are the view."""
+    config, trace, first = checkpoint.config, _trace(checkpoint, MAIN), OF_PAGE.get(menu.current(), FIRST)
     st.html(_PANEL)
-    most = _most(checkpoint, slot, trace)
-    first = OF_PAGE.get(menu.current(), FIRST)
+    most = _most(checkpoint, trace)
     group: Group = (
         st.segmented_control(
             say("What to change"),
@@ -151,13 +114,13 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
             format_func=lambda word: fits[word].title if word in fits else str(word),
             key=f"{FIELD}{group}",
         )
-        _one(checkpoint, slot, fits[word], trace, most)
+        _one(checkpoint, fits[word], trace, most)
     for kind in here:
         if (why := kind.unfit(config)) is not None:
             st.caption(drawing.plain(say("Not possible for this model: {title}. {why}", title=kind.title, why=why)))
 
 
-def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
+def _most(checkpoint: Checkpoint, trace: Trace | None) -> ZeroHead | None:
     """Offer the head that matters most, if it is known at once and no question is open; else None."""
     found = None if trace is None or cover_box.is_on() else head_effect_jobs.found_now(checkpoint, trace)
     if found is None:
@@ -165,27 +128,25 @@ def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead |
     change = ZeroHead(*head_effect_jobs.matters_most(found))
     help = drawing.plain(change.told())
     said = say("Take away the head that matters most for this output")
-    _make(slot, change, said, key=f"{FIELD}most", icon=":material/content_cut:", help=help)
+    _make(change, said, key=f"{FIELD}most", icon=":material/content_cut:", help=help)
     return change
 
 
-def _proposed(slot: Slot, kind: type[Intervention], most: ZeroHead | None) -> View:
+def _proposed(kind: type[Intervention], most: ZeroHead | None) -> View:
     """The fields' defaults: the current view; for a head, if none is selected, the one that matters most."""
-    view = session.view(slot)
+    view = session.view()
     if kind.group != "heads" or most is None or view.layer is not None:
         return view
     return replace(view, kind=most.kind, layer=most.layer, head=most.head)
 
 
-def _one(
-    checkpoint: Checkpoint, slot: Slot, kind: type[Intervention], trace: Trace | None, most: ZeroHead | None
-) -> None:
+def _one(checkpoint: Checkpoint, kind: type[Intervention], trace: Trace | None, most: ZeroHead | None) -> None:
     st.caption(drawing.plain(kind.about))
-    around = Around(checkpoint, _proposed(slot, kind, most), trace)
+    around = Around(checkpoint, _proposed(kind, most), trace)
     values: dict[str, object] = {}
     try:
         for name, (_, spelling) in spelled(kind).items():
-            values[name] = control(spelling, f"{FIELD}{kind.word}_{name}", around)
+            values[name] = _CONTROLS[spelling.what](spelling, f"{FIELD}{kind.word}_{name}", around)
             around = replace(around, chosen={**around.chosen, spelling.what: values[name]})
         made = kind(**values)
         made.check(checkpoint.config)
@@ -193,25 +154,25 @@ def _one(
         st.warning(drawing.with_code(error.sentence))
         return
     st.markdown(say("After the change: **{change}**", change=drawing.plain(made.told())))
-    if trace is not None and not session.view(slot).guess and not cover_box.is_on():
-        _effect(checkpoint, slot, trace, _with(slot, made))
+    if trace is not None and not session.view().guess and not cover_box.is_on():
+        _effect(checkpoint, trace, _with(made))
         _error(checkpoint, trace, made)
-    _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")
+    _make(made, say("Change it"), key=f"{FIELD}make", type="primary")
 
 
-def _make(slot: Slot, change: Intervention, label: str, **look: Any) -> None:
-    if st.button(label, on_click=partial(session.change, slot, _with(slot, change)), **look):
+def _make(change: Intervention, label: str, **look: Any) -> None:
+    if st.button(label, on_click=partial(session.change, MAIN, _with(change)), **look):
         st.rerun()  # the whole page: the panel closes
 
 
-def _with(slot: Slot, change: Intervention) -> tuple[Intervention, ...]:
-    """A slot's changes with a new one, which replaces one of the same target."""
-    return (*(one for one in session.standing(slot).interventions if one.target != change.target), change)
+def _with(change: Intervention) -> tuple[Intervention, ...]:
+    """The changes with a new one, which replaces one of the same target."""
+    return (*(one for one in session.standing(MAIN).interventions if one.target != change.target), change)
 
 
-def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Intervention, ...]) -> None:
+def _effect(checkpoint: Checkpoint, trace: Trace, changes: tuple[Intervention, ...]) -> None:
     """Show the effect of the changes: the output before and after, and where it first differs."""
-    after = _trace(checkpoint, slot, changes)
+    after = _trace(checkpoint, MAIN, changes)
     if after is None or not trace.n_steps:
         return  # the page says it once the change is made
     n = first_difference(trace.tgt_ids, after.tgt_ids)
@@ -321,15 +282,34 @@ class WhatIfBlocks(PageBlocks):
 
     def in_source_row(self, checkpoint: Checkpoint) -> None:
         """The button that opens the dialog."""
-        button(checkpoint)
+        said, help = say("What if …"), say("Change something inside the model.")
+        with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
+            if asked:
+                for key in [key for key in st.session_state if str(key).startswith(FIELD)]:
+                    del st.session_state[key]
+                st.dialog(said, width="medium")(partial(draw, checkpoint))()
 
     def above_run(self, link: Link, slot: Slot) -> None:
         """What is changed."""
         chips(link.interventions, slot)
 
     def for_head(self, run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
-        """Take the head away, or change it otherwise."""
-        for_head(run, kind, layer, head)
+        """Under the choice of one head: take it away with one click, or put it back; of one alone."""
+        if layer is None or head is None or run.earlier:
+            return
+        changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)
+        gone = own in changes
+        after = tuple(one for one in changes if one != own) if gone else (*changes, own)
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key=run.key("of_head")):
+            st.button(
+                say("Put this head back") if gone else say("Take this head away"),
+                key=run.key("take_head"),
+                icon=":material/undo:" if gone else ":material/content_cut:",
+                help=say("Taking the head away sets its output to 0, and the model generates a new output."),
+                on_click=partial(session.change, run.slot, after),
+            )
+            if (becomes := _becomes(run, after)) is not None:
+                st.markdown(drawing.plain(becomes), width="content")
 
 
 BLOCKS = WhatIfBlocks()
@@ -357,16 +337,6 @@ class Around:
         parts = anatomy(self.checkpoint.config)
         kind = self.chosen.get("attention", self.view.kind)
         return parts.attention(kind if kind in parts.kinds else parts.kinds[-1])
-
-    @property
-    def n_heads(self) -> int:
-        """Of that attention."""
-        return self.checkpoint.config.of(self.attention.stack).n_heads
-
-
-def control(spelling: Spelling, key: str, around: Around) -> Any:
-    """Draw a control; return its value for the field. Raises `QueryError`: the input is not a valid value."""
-    return _CONTROLS[spelling.what](spelling, key, around)
 
 
 def _attention(spelling: Spelling, key: str, around: Around) -> Any:
@@ -419,8 +389,7 @@ def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
     found = tokenizer.id_of(typed)
     if found is None and typed.isascii() and typed.isdigit() and int(typed) < tokenizer.size:
         found = int(typed)
-    if found is None:
-        found = tokenizer.id_of(f"▁{typed}")
+    found = tokenizer.id_of(f"▁{typed}") if found is None else found
     if found is None:
         raise QueryError("{typed} is neither a token of this vocabulary nor an id.", typed=shown(typed))
     st.caption(drawing.plain(say("That is token {id}: {piece}", id=found, piece=tokenizer.piece(found))))
@@ -457,14 +426,10 @@ def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
     return found
 
 
-def _neuron(spelling: Spelling, key: str, around: Around) -> int:
-    return int(st.number_input(spelling.label, 1, around.checkpoint.config.d_ff, 1, key=key)) - 1
-
-
 _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "attention": _attention,
     "layer": lambda one, key, of: _places(one, key, of.attention.n_layers, of.view.layer),
-    "head": lambda one, key, of: _places(one, key, of.n_heads, of.view.head),
+    "head": lambda one, key, of: _places(one, key, of.checkpoint.config.of(of.attention.stack).n_heads, of.view.head),
     "query": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.stack), of.view.query),
     "key": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.keys_from), of.view.key),
     "source": lambda one, key, of: _piece_of(one, key, of.trace.src_tokens if of.trace else (), None),
@@ -477,5 +442,6 @@ _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "yes": lambda one, key, of: bool(st.toggle(one.label, value=one.default, key=key)),
     "text": _text,
     "numbers": _numbers,
-    "neuron": _neuron,
+    "neuron": lambda one, key, of: int(st.number_input(one.label, 1, of.checkpoint.config.d_ff, 1, key=key)) - 1,
 }
+"""Each draws a control and returns its value for the field; a `QueryError` says that the input is not valid."""

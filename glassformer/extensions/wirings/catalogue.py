@@ -53,8 +53,8 @@ class WiringTexts:
     wrong: Sentence  # the line as it was written
     right: Sentence  # the line as it should be
     page: str  # of the app, where it is seen best
+    panel: str  # the part of the page; empty for its own choice
     source: Sentence  # where what is right is described
-    panel: str = ""  # the part of the page; empty for its own choice
     alike: Sequence[str] = ()  # names of wirings that look alike
 
 
@@ -69,9 +69,8 @@ class Variant:
 
     def and_(self, other: "Variant") -> "Variant | None":
         """Both at once; None where they contradict each other."""
-        if set(self.names) & set(other.names) or (self.reading != RIGHT != other.reading):
-            return None
-        if {name for name, _ in self.answers} & {name for name, _ in other.answers}:
+        alike = set(self.names) & set(other.names) or dict(self.answers).keys() & dict(other.answers).keys()
+        if alike or (self.reading != RIGHT != other.reading):
             return None
         try:
             changes = checked((*self.changes, *other.changes))
@@ -95,8 +94,11 @@ Makes = Callable[[ModelConfig], Iterable[Changes | Reading | Mapping[str, Any]]]
 @cache
 def texts() -> dict[str, WiringTexts]:
     """The texts of all wirings, in the order of the catalogue."""
-    rows = read_table(Path(__file__).with_name("wirings.toml"))
-    return {name: WiringTexts(**row) for name, row in rows.items()}
+    found: dict[str, WiringTexts] = {}
+    for name, row in read_table(Path(__file__).with_name("wirings.toml")).items():
+        page, _, panel = row.pop("page").partition("/")
+        found[name] = WiringTexts(page=page, panel=panel, **row)
+    return found
 
 
 def titles(names: tuple[str, ...]) -> Sentence:
@@ -129,19 +131,15 @@ def _fits(changes: Changes, config: ModelConfig) -> bool:
 
 def catalogue(config: ModelConfig) -> Iterator[Variant]:
     """Every variant of every wiring that makes sense in a model."""
-    for name in _MADE:
-        yield from variants(name, config)
+    return (one for name in _MADE for one in variants(name, config))
 
 
 def in_a_batch(one: Variant) -> Iterator[Variant]:
     """A variant in other batches, if it depends on them: rows alone, cut before they are padded, of a fixed length."""
     if one.reading == RIGHT and set(one.names) & WIDTHS:
-        widths = (
-            (0.0, False),
-            (1.0, True),
-            *((n, cut) for n in (1.01, 1.1, 1.2, 1.35, 1.6, 2.0) for cut in (False, True)),
-        )
-        yield from (replace(one, reading=Reading(width=width, cut=cut)) for width, cut in widths)
+        padded = ((n, cut) for n in (1.01, 1.1, 1.2, 1.35, 1.6, 2.0) for cut in (False, True))
+        for width, cut in ((0.0, False), (1.0, True), *padded):
+            yield replace(one, reading=Reading(width=width, cut=cut))
 
 
 # ------------------------------------------------------------------------------------------------ how each is made
@@ -149,13 +147,9 @@ def in_a_batch(one: Variant) -> Iterator[Variant]:
 _STACKS: Final = ("all", "encoder", "decoder")
 
 
-def _one_by_one(*some: Intervention) -> Makes:
-    """Variants of one change each."""
-    return lambda config: [(one,) for one in some]
-
-
-def _together(*some: Intervention) -> Makes:
-    return lambda config: [some]
+def _always(*some: Changes) -> Makes:
+    """The same variants for every model; those that do not fit it are left out later."""
+    return lambda config: some
 
 
 def _miswired(*hows: str, stacks: Sequence[str] = ("all",)) -> Makes:
@@ -170,6 +164,10 @@ def _stacks(config: ModelConfig, wanted: Sequence[str]) -> list[str]:
 
 def _readings(*some: Reading) -> Makes:
     return lambda config: some if config.n_decoder_layers else ()
+
+
+def _of_two_stacks(*some: Changes | Reading) -> Makes:
+    return lambda config: some if config.n_encoder_layers and config.n_decoder_layers else ()
 
 
 def _of_stacks(change: Callable[[str], Intervention]) -> Makes:
@@ -191,18 +189,12 @@ def _late_scale(config: ModelConfig) -> Iterator[Changes]:
         yield (*own, ScalePositions("all", min(root, 100.0)))
 
 
-def _shifts(*by: int) -> Makes:
-    def made(config: ModelConfig) -> Iterator[Changes]:
-        if config.placing.adds == "table":
-            for n in by:
-                for stack in _stacks(config, _STACKS):
-                    yield (ShiftPositions(stack, n),)
-
-    return made
-
-
 def _table_only(makes: Makes) -> Makes:
     return lambda config: makes(config) if config.placing.adds == "table" else ()
+
+
+def _shifts(*by: int) -> Makes:
+    return _table_only(lambda config: [(ShiftPositions(one, n),) for n in by for one in _stacks(config, _STACKS)])
 
 
 _PADS_OPEN: Final = PaddingMask("decoder", "off")  # as in code without a mask for the target's padding
@@ -219,25 +211,17 @@ def _no_causal_mask(config: ModelConfig) -> Iterator[Changes]:
 def _causal(how: str) -> Makes:
     """With closed scores of -1e9, and of minus infinity, where torch gives a row without open keys weights of 0."""
     whole, own = (CausalMask(how), FillValue("decoder", CLOSED)), (CausalMask(how),)
-    return lambda config: [whole, own, (*whole, _PADS_OPEN), (*own, _PADS_OPEN)]
+    return _always(whole, own, (*whole, _PADS_OPEN), (*own, _PADS_OPEN))
 
 
-def _scales(config: ModelConfig) -> dict[str, float]:
-    own = config.d_head**-0.5 if config.score_scale is None else config.score_scale
-    found = {
-        "scores-not-scaled": 1.0, "scores-scaled": config.d_head**-0.5, "scores-scaled-by-width": config.d_model**-0.5,
-        "scores-scaled-twice": 1 / config.d_head, "scores-multiplied": config.d_head**0.5,
-    }  # fmt: skip
-    return {name: scale for name, scale in found.items() if not math.isclose(scale, own)}
+def _scaled(*scales: Callable[[ModelConfig], float]) -> Makes:
+    """Other scales of the scores than the model's own."""
 
-
-def _scaled(name: str) -> Makes:
     def made(config: ModelConfig) -> Iterator[Changes]:
-        scales = _scales(config)
-        several = (name, "scores-scaled") if name == "scores-not-scaled" else (name,)
-        for one in several:
-            if one in scales:
-                yield (ScoreScale("all", "number", min(scales[one], 100.0)),)
+        own = config.d_head**-0.5 if config.score_scale is None else config.score_scale
+        for scale in (one(config) for one in scales):
+            if not math.isclose(scale, own):
+                yield (ScoreScale("all", "number", min(scale, 100.0)),)
 
     return made
 
@@ -255,30 +239,9 @@ def _head_numbers(config: ModelConfig) -> Iterator[Changes | Mapping[str, Any]]:
 
 def _no_norms(config: ModelConfig) -> Iterator[Changes]:
     yield (NoNorm("all", None, "all"),)
-    for name in ("selfattn", "crossattn", "ffn"):
-        yield (NoNorm("all" if name != "crossattn" else "decoder", None, name),)
-    yield tuple(NoNorm("all" if name != "crossattn" else "decoder", None, name) for name in _subs(config))
-
-
-def _subs(config: ModelConfig) -> list[str]:
-    return ["selfattn", *["crossattn"] * ("cross" in anatomy(config).kinds), "ffn"]
-
-
-def _no_residuals(config: ModelConfig) -> Iterator[Changes]:
-    yield (NoResidual("all", None, "all"),)
-    for name in _subs(config):
-        yield (NoResidual("decoder" if name == "crossattn" else "all", None, name),)
-
-
-def _unused_encoder(config: ModelConfig) -> Iterator[Changes]:
-    if "cross" in anatomy(config).kinds:
-        yield (Miswiring("encoder", None, "nolayers"),)
-        yield (Miswiring("encoder", None, "nolayers"), NoNorm("encoder", None, "final"))
-
-
-def _no_cross(config: ModelConfig) -> Iterator[Changes]:
-    if "cross" in anatomy(config).kinds:
-        yield (Miswiring("decoder", None, "nocross"),)
+    each = NoNorm("all", None, "selfattn"), NoNorm("decoder", None, "crossattn"), NoNorm("all", None, "ffn")
+    yield from ((one,) for one in each)
+    yield each if "cross" in anatomy(config).kinds else each[::2]
 
 
 def _other_starts(config: ModelConfig) -> Iterator[Reading]:
@@ -329,15 +292,11 @@ def _reversed(ids: Ids) -> Ids:
     return ids[::-1]
 
 
-def _of_two_stacks(*some: Reading) -> Makes:
-    return lambda config: some if config.n_encoder_layers and config.n_decoder_layers else ()
-
-
 _MADE: Final[dict[str, Makes]] = {
     "no-causal-mask": _no_causal_mask,
     "targets-not-shifted": _readings(Reading(shift=0)),
     "targets-shifted-twice": _readings(Reading(shift=2)),
-    "scores-not-scaled": _scaled("scores-not-scaled"),
+    "scores-not-scaled": _scaled(lambda config: 1.0, lambda config: config.d_head**-0.5),
     "norm-place": _of_stacks(SwapNorms),
     "heads-number": _head_numbers,
     "embedding-scale": _embedding_scale,
@@ -349,16 +308,16 @@ _MADE: Final[dict[str, Makes]] = {
     "other-activation": _miswired("relu", "gelu", "silu"),
     "no-activation": _miswired("linear"),
     "end-never-learnt": _readings(Reading(end_counts=False)),
-    "causal-one-too-many": lambda config: [(CausalMask("peek"),), (CausalMask("peek"), _PADS_OPEN)],
+    "causal-one-too-many": _always((CausalMask("peek"),), (CausalMask("peek"), _PADS_OPEN)),
     "causal-one-too-few": _causal("hidden"),
     "causal-inverted": _causal("inverted"),
     "causal-transposed": _causal("transposed"),
     "no-source-padding-mask": lambda config: [
         tuple(PaddingMask(one, "off") for one in ("encoder", "cross") if one in anatomy(config).kinds),
-        *([(PaddingMask("encoder", "off"),), (PaddingMask("cross", "off"),)] if config.n_encoder_layers else []),
+        (PaddingMask("encoder", "off"),), (PaddingMask("cross", "off"),),
     ] if config.n_encoder_layers else (),
-    "no-target-padding-mask": _one_by_one(PaddingMask("decoder", "off")),
-    "padding-on-rows": _together(PaddingMask("encoder", "rows"), FillValue("encoder", CLOSED)),
+    "no-target-padding-mask": _always((PaddingMask("decoder", "off"),)),
+    "padding-on-rows": _always((PaddingMask("encoder", "rows"), FillValue("encoder", CLOSED))),
     "padding-inverted": _miswired("padsonly", stacks=_STACKS),
     "mask-discarded": _miswired("discarded", stacks=_STACKS),
     "mask-zero-fill": _miswired("zerofill"),
@@ -366,10 +325,10 @@ _MADE: Final[dict[str, Makes]] = {
     "mask-added": _miswired("maskadded"),
     "causal-in-encoder": _miswired("tril"),
     "causal-in-cross": _miswired("trilcross"),
-    "scores-scaled-by-width": _scaled("scores-scaled-by-width"),
-    "scores-scaled-twice": _scaled("scores-scaled-twice"),
-    "scores-multiplied": _scaled("scores-multiplied"),
-    "softmax-twice": _one_by_one(SoftmaxTwice("all", False), SoftmaxTwice("all", True)),
+    "scores-scaled-by-width": _scaled(lambda config: config.d_model**-0.5),
+    "scores-scaled-twice": _scaled(lambda config: 1 / config.d_head),
+    "scores-multiplied": _scaled(lambda config: config.d_head**0.5),
+    "softmax-twice": _always((SoftmaxTwice("all", False),), (SoftmaxTwice("all", True),)),
     "softmax-over-queries": _miswired("overqueries"),
     "softmax-over-heads": _miswired("overheads"),
     "no-softmax": _miswired("nosoftmax"),
@@ -385,12 +344,18 @@ _MADE: Final[dict[str, Makes]] = {
     "residual-after-norm": _miswired("ontonorm", stacks=_STACKS),
     "norms-exchanged": _miswired("normorder", stacks=_STACKS),
     "norm-without-mean": _miswired("nomean"),
-    "no-residual": _no_residuals,
+    "no-residual": _always(
+        (NoResidual("all", None, "all"),), (NoResidual("all", None, "selfattn"),),
+        (NoResidual("decoder", None, "crossattn"),), (NoResidual("all", None, "ffn"),),
+    ),
     "no-feed-forward": _of_stacks(lambda stack: NoFeedForward(stack, None)),
     "gate-exchanged": _miswired("gate"),
     "only-last-layer": _miswired("lastlayer", stacks=_STACKS),
-    "encoder-not-used": _unused_encoder,
-    "no-cross-attention": _no_cross,
+    "encoder-not-used": _of_two_stacks(
+        (Miswiring("encoder", None, "nolayers"),),
+        (Miswiring("encoder", None, "nolayers"), NoNorm("encoder", None, "final")),
+    ),
+    "no-cross-attention": _of_two_stacks((Miswiring("decoder", None, "nocross"),)),
     "output-table": _miswired("sourcetable"),
     "embedding-scale-late": _late_scale,
     "positions-twice": _table_only(_of_stacks(lambda stack: ScalePositions(stack, 2.0))),
@@ -414,5 +379,5 @@ WIDTHS: Final = frozenset({
 })  # fmt: skip
 """Those of which padding is seen, or tokens are counted: what they compute depends on the batch's width."""
 
-SHOWN: Final[dict[str, Makes]] = {"no-guard": _together(CausalMask("hidden"), NoGuard("decoder"))}
+SHOWN: Final[dict[str, Makes]] = {"no-guard": _always((CausalMask("hidden"), NoGuard("decoder")))}
 """Mistakes of decoding: for a page, not for the search."""

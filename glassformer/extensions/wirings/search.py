@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Final, Literal
 
 from torch import Tensor
@@ -109,11 +109,7 @@ class WiringSearch:
         self._seconds, self._most, self._begun = seconds, most_mistakes, time.perf_counter()
         self._found: dict[tuple[Variant, int], Tried | None] = {}
         self._ready: dict[tuple[Reading, int], list[PairBatch]] = {}
-        self._whole = True
-
-    @cached_property
-    def _variants(self) -> Variants:
-        return Variants(self._checkpoint)
+        self._variants, self._whole = Variants(checkpoint), True
 
     def tried(self, variant: Variant, n: int) -> Tried | None:
         """A wiring on the first so many pairs; None where it makes no sense, or its numbers are not finite."""
@@ -123,30 +119,25 @@ class WiringSearch:
         return self._found[variant, n]
 
     def _tried(self, variant: Variant, n: int) -> Tried | None:
+        key = variant.reading, n
         try:
             model, tap = self.wired(variant)
-            losses = losses_of_batches(model, self._batches(variant.reading, n), n, tap, self._pause)
+            if key not in self._ready:  # once for all wirings that read pairs alike: no answer is an id
+                self._ready[key] = batches(self._checkpoint.config, self._pairs, variant.reading, first=n)
+            losses = losses_of_batches(model, self._ready[key], n, tap, self._pause)
         except (ConfigError, QueryError, RuntimeError, IndexError):
             return None
         finite = all(map(math.isfinite, losses[0].totals))
         return Tried(variant, losses[0], min(losses, key=lambda one: one.mean)) if finite else None
 
-    def _batches(self, reading: Reading, n: int) -> list[PairBatch]:
-        """The first so many pairs, made once for all wirings that read them alike: no answer is an id."""
-        if (reading, n) not in self._ready:
-            self._ready[reading, n] = batches(self._checkpoint.config, self._pairs, reading, first=n)
-        return self._ready[reading, n]
-
     def wired(self, variant: Variant) -> tuple[Transformer, Callable[[], Tap]]:
         """The model of a wiring, and what makes a tap for a pass."""
-        base = self._checkpoint
-        if variant.answers:
-            found = self._variants.get(dict(variant.answers))
-            if found is None:
-                raise QueryError("This model has other parameters.")
-            return found.model, lambda: NO_TAP
-        make: Callable[[], Tap] = partial(tap_for, variant.changes, base) if variant.changes else lambda: NO_TAP
-        return base.model, make
+        if not variant.answers:
+            return self._checkpoint.model, partial(tap_for, variant.changes, self._checkpoint)
+        found = self._variants.get(dict(variant.answers))
+        if found is None:
+            raise QueryError("This model has other parameters.")
+        return found.model, lambda: NO_TAP
 
     def run(self) -> SearchResult:
         """Search until the pairs are explained or the time is up."""
@@ -256,12 +247,9 @@ def _simplest(found: Sequence[Tried], chance: float) -> Tried:
     """One mistake before two that explain pairs hardly better; of as many, the best."""
     best = min(found, key=lambda one: one.loss.mean)
     enough = max(best.loss.mean + CLOSE, min(3 * best.loss.mean, KNOWN * chance))
-    return min((one for one in found if one.loss.mean <= enough), key=_rank)
-
-
-def _rank(one: Tried) -> tuple[int, bool, float]:
-    """One mistake before two; what has less to predict last, as that is always easier."""
-    return len(one.names), not one.variant.reading.end_counts, one.loss.mean
+    near = (one for one in found if one.loss.mean <= enough)
+    # What has less to predict comes last, as that is always easier.
+    return min(near, key=lambda one: (len(one.names), not one.variant.reading.end_counts, one.loss.mean))
 
 
 def matching(
@@ -277,28 +265,17 @@ def matching(
 
     The wiring as it stands comes first, if it is one of them.
     """
-    search = WiringSearch(checkpoint, ())
-    found: list[Variant] = []
-    nearest = math.inf
-
-    def distance(one: Variant) -> float:
+    search, far = WiringSearch(checkpoint, ()), dict[Variant, float]()
+    for one in (AS_IT_IS, *catalogue(checkpoint.config)):
+        if one.reading != AS_IT_IS.reading:
+            continue
         pause()
         try:
             model, tap = search.wired(one)
             made = tap()
-            return differs(model.project(vectors_of(model, source, read, made), tap=made))
+            far[one] = differs(model.project(vectors_of(model, source, read, made), tap=made))
         except (ConfigError, QueryError, RuntimeError, IndexError):
-            return math.inf
-
-    def several(some: Iterator[Variant]) -> None:
-        nonlocal nearest
-        for one in some:
-            if one.reading == AS_IT_IS.reading:
-                far = distance(one)
-                nearest = min(nearest, far)
-                found.extend([one] * (far <= agrees))
-
-    several(iter((AS_IT_IS,)))
-    if not found:
-        several(catalogue(checkpoint.config))
-    return found, nearest
+            far[one] = math.inf
+        if far.get(AS_IT_IS, math.inf) <= agrees:
+            break
+    return [one for one, apart in far.items() if apart <= agrees], min(far.values())

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from glassformer.extensions.effects import mistake_runs
-from glassformer.extensions.effects.mistake_charts import changed_maps, losses, map_pair
-from glassformer.extensions.effects.mistake_panels import PAGES, output
+from glassformer.extensions.effects.mistake_panels import PAGES, changed_maps, losses, map_pair, output
 from glassformer.extensions.effects.mistake_runs import OLD, PADS, all_changes, became, look, of_changes, opening, shown
 from glassformer.extensions.wirings.catalogue import texts, variants
 from glassformer.runs import loading

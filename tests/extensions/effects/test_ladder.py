@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.effects.ladder_pictures import Climbed, climb, climbed, ladder, parts_of
+from glassformer.extensions.effects.ablation_pictures import Climbed, climb, climbed, ladder, parts_of
 from glassformer.extensions.what_if.two_runs import reference_ids
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
@@ -93,7 +93,7 @@ def test_a_known_output_is_the_right_one_and_a_large_model_waits_to_be_asked(mon
     checkpoint = opened("reverse")
     right = climbed(viewed(checkpoint, "glass", reference="ssalb")).steps
     assert right[-1][0] > 1 > climbed(viewed(checkpoint, "glass")).steps[-1][0]
-    monkeypatch.setattr("glassformer.extensions.effects.ladder_pictures.SMALL", 0)
+    monkeypatch.setattr("glassformer.extensions.effects.ablation_pictures.SMALL", 0)
     view = viewed(checkpoint, "glass")
     assert climbed(view) is None
     asked = Link(model=checkpoint.name, source="glass", view=View().but(matters_panel="ladder", climb=True))

@@ -3,8 +3,7 @@
 Results computed for one test are cached for the next. A context belongs to one examination and one thread.
 
 Some tests do not depend on the text, so short texts are filled with random pieces, and a model without sentences reads
-random pieces only. Differences are in units of the numbers' spread (`moved`): about 1 where nothing is left of them,
-1e-6 where only the order of sums changed.
+random pieces only.
 
 A pass reads one text, as in the recording pass of a run (`transformer.runs.recording_pass`); only the visitor keeps
 values: memory is bounded by one layer. Random texts are random pieces without meaning. They reach what a few sentences
@@ -18,7 +17,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -31,6 +30,7 @@ from glassformer.extensions.doctor.library.findings import (
     NotTestable,
     not_applicable,
 )
+from glassformer.extensions.wirings.readings import vectors_of
 from transformer.analysis.losses import MASKS, SampleLoss, Samples, row_of, text_ids
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, GlassformerError, shown
@@ -40,9 +40,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Hook, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs.reading import padded
-from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
-from transformer.text.tokenizer import AnyTokenizer
 
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.
@@ -125,28 +123,6 @@ def _row(
     return InputRow(source, (*target, *drawing.target(min(SHORTEST, longest) - len(target))), text)
 
 
-@torch.inference_mode()
-def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder-only model with any head; on the CPU.
-
-    The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the first site that is not finite.
-    """
-
-    def made(tap: Tap) -> Tensor:
-        found: Tensor = model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
-        return found
-
-    values = made(tap)
-    check_recorded((values,), made, tap=tap)
-    return values.cpu()
-
-
-def moved(before: Tensor, after: Tensor) -> Tensor:
-    """How far rows move [...]: the largest |difference|, in units of the spread of what was there [..., V]."""
-    spread = before.float().std(dim=-1).mean().clamp_min(1e-30)
-    return (after - before).abs().amax(dim=-1) / spread
-
-
 @dataclass(frozen=True)
 class OwnCode:
     """The pass that a training makes; with gradients, as some layers of torch compute otherwise without."""
@@ -187,15 +163,6 @@ class OwnCode:
             )
         return found
 
-    def difference(self, checkpoint: Checkpoint, rows: Sequence[InputRow]) -> float:
-        """How far its logits are from this program's, in units of their spread, for targets of one token."""
-        far = 0.0
-        for one in rows:
-            first = InputRow(one.source, one.target[:1])
-            ours = result(checkpoint.model, torch.tensor([first.source]), torch.tensor([first.target]))
-            far = max(far, float(moved(ours, self.logits(checkpoint, [first])).max().nan_to_num(torch.inf)))
-        return far
-
 
 SENTENCES = 12
 """Of those that are given, as many are taken; more change few verdicts, and each costs time."""
@@ -228,14 +195,7 @@ class ExaminationContext:
     pause: Callable[[], None] = lambda: None  # called now and then; a server serves others meanwhile
     reported: float | None = None  # the loss that the training reported, in nats per piece; None if unknown
     own: OwnCode | None = None  # the forward pass of a training that is watched; None if nobody gave it
-    _known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
-
-    def once(self, work: Callable[[ExaminationContext], _Result]) -> _Result:
-        """What some work on this patient gives, done for the first test that needs it."""
-        if work not in self._known:
-            self._known[work] = work(self)
-        found: _Result = self._known[work]
-        return found
+    known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def model(self) -> Transformer:
@@ -314,6 +274,19 @@ class ExaminationContext:
     def first_source(self) -> str | None:
         """The first sentence that could be run; None if there is none."""
         return next((trace.query.source for trace in self.traces), None)
+
+
+def once(work: Callable[[ExaminationContext], _Result]) -> Callable[[ExaminationContext], _Result]:
+    """Decorates work on a patient that is done for the first test that needs it, and kept for the others."""
+
+    @wraps(work)
+    def found(patient: ExaminationContext) -> _Result:
+        if work not in patient.known:
+            patient.known[work] = work(patient)
+        kept: _Result = patient.known[work]
+        return kept
+
+    return found
 
 
 def _of_card(checkpoint: Checkpoint) -> Samples:
@@ -413,40 +386,27 @@ def own_texts(patient: ExaminationContext) -> list[Texts]:
     return [Texts(torch.tensor([one.src_ids]), torch.tensor([one.read_ids])) for one in patient.traces]
 
 
-def random_texts(patient: ExaminationContext, *, most: int = MOST_TOKENS, longest: int = LENGTH) -> list[Texts]:
-    """Texts of pieces drawn by the context's seed, as many as can be read in a few seconds.
-
-    `most` limits all tokens, `longest` the pieces of a text.
-    """
-    config, checkpoint = patient.config, patient.checkpoint
+def random_texts(patient: ExaminationContext, *, most: int = MOST_TOKENS) -> list[Texts]:
+    """Texts of pieces drawn by the context's seed: as many as a few seconds allow, of `most` tokens at most."""
+    config = patient.config
     n_parameters = sum(parameter.numel() for parameter in patient.model.parameters())
     n_tokens = min(most, max(FEWEST_TOKENS, int(WORK / max(1, n_parameters))))
-    length = max(1, min(longest, config.max_len - len(config.source_start) - len(config.source_end) - 1))
+    length = max(1, min(LENGTH, config.max_len - len(config.source_start) - len(config.source_end) - 1))
     draw = torch.Generator().manual_seed(patient.seed)
-    return [
-        _drawn(patient, ordinary(checkpoint.src_tokenizer), ordinary(checkpoint.tgt_tokenizer), length, draw)
-        for _ in range(-(-n_tokens // (ROWS * length)))
-    ]
+    tokenizers = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
+    source, target = (torch.tensor(_plain(one.size, one.is_special, set())) for one in tokenizers)
 
-
-def ordinary(tokenizer: AnyTokenizer) -> Tensor:
-    """The ids of all pieces that are not special; all, if there are no others [N]."""
-    ids = [i for i in range(tokenizer.size) if not tokenizer.is_special(i)]
-    return torch.tensor(ids or list(range(tokenizer.size)))
-
-
-def _drawn(patient: ExaminationContext, source: Tensor, target: Tensor, length: int, draw: torch.Generator) -> Texts:
-    config = patient.config
-
-    def rows(ids: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
+    def rows(ids: Tensor, before: tuple[int, ...], after: tuple[int, ...] = ()) -> Tensor:
         drawn = ids[torch.randint(len(ids), (ROWS, length), generator=draw)]
-        around = (torch.tensor(one, dtype=torch.long).expand(ROWS, -1) for one in (before, after))
-        first, last = around
+        first, last = (torch.tensor(one, dtype=torch.long).expand(ROWS, -1) for one in (before, after))
         return torch.cat((first, drawn, last), dim=1)
 
-    if not patient.anatomy.reads:
-        return Texts(rows(target, (), ()), rows(target, config.source_start, ()))
-    return Texts(rows(source, config.source_start, config.source_end), rows(target, (config.decoder_start_id,), ()))
+    def texts() -> Texts:
+        if not patient.anatomy.reads:
+            return Texts(rows(target, ()), rows(target, config.source_start))
+        return Texts(rows(source, config.source_start, config.source_end), rows(target, (config.decoder_start_id,)))
+
+    return [texts() for _ in range(-(-n_tokens // (ROWS * length)))]
 
 
 def pairs_that_fit(patient: ExaminationContext) -> Iterator[SampleLoss]:
@@ -473,9 +433,6 @@ def read_again(patient: ExaminationContext, texts: list[Texts], visitor: Hook) -
 @torch.inference_mode()
 def read(patient: ExaminationContext, texts: Texts, *, tap: Tap = NO_TAP) -> Tensor:
     """One pass: the last vectors of the decoder [B, T, D], or of an encoder-only model [B, S, D]."""
-    model = patient.model
-    memory = model.encode(texts.source, tap=tap) if patient.anatomy.reads else None
     if not patient.anatomy.writes:
-        assert memory is not None  # a model has one stack at least
-        return memory
-    return model.decode(texts.target, memory, model.source_mask(texts.source), tap=tap)
+        return patient.model.encode(texts.source, tap=tap)
+    return vectors_of(patient.model, texts.source if patient.anatomy.reads else None, texts.target, tap)

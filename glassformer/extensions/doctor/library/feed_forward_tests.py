@@ -44,6 +44,7 @@ from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.module import widened
+from transformer.model.taps import Observer
 from transformer.text.tokenizer import AnyTokenizer
 
 FAR = 8.0
@@ -55,21 +56,13 @@ STILL = 1e-6
 """Share of the largest value of its layer below which a number does not move."""
 
 
-@dataclass(eq=False)
 class ActivationSpread:
-    """How one value of every neuron of a layer is spread over tokens, each array [F] in float64."""
+    """How one value of every neuron of a layer is spread over the tokens so far, each array [F] in float64."""
 
-    n: int  # tokens
-    total: Tensor  # sums over them
-    squares: Tensor
-    least: Tensor  # the extremes
-    most: Tensor
-
-    @staticmethod
-    def of(width: int) -> ActivationSpread:
-        """Of no token yet."""
-        zero = torch.zeros(width, dtype=torch.float64)
-        return ActivationSpread(0, zero.clone(), zero.clone(), zero + torch.inf, zero - torch.inf)
+    def __init__(self, width: int) -> None:
+        self.n, (self.total, self.squares) = 0, torch.zeros(2, width, dtype=torch.float64)  # tokens, sums over them
+        self.most = torch.full((width,), -torch.inf, dtype=torch.float64)
+        self.least = -self.most
 
     def add(self, values: Tensor) -> None:
         """More tokens, [B, T, F]."""
@@ -95,32 +88,6 @@ class ActivationSpread:
         """The value farthest from 0."""
         return float(torch.maximum(self.most, -self.least).max())
 
-    @property
-    def finite(self) -> bool:
-        """Whether all values were."""
-        return bool(self.squares.isfinite().all())
-
-
-class _Visitor:
-    """Sees what every neuron reads and what becomes of it."""
-
-    causal = True
-
-    def __init__(self, patient: ExaminationContext) -> None:
-        self.seen = {
-            site(stack.name, layer, name): ActivationSpread.of(patient.config.of(stack.name).d_ff)
-            for stack in patient.anatomy.stacks
-            for layer in range(stack.n_layers)
-            for name in ("pre_activation", "activation")
-        }
-
-    def wants(self, site: str) -> bool:
-        return site in self.seen
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        self.seen[site].add(value)
-        return value
-
 
 @DoctorTest(
     "feed_forward",
@@ -135,15 +102,17 @@ class _Visitor:
 )
 def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     """Neurons that say nothing, whatever is read."""
-    visitor = _Visitor(patient)
-    read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
-    if not all(one.finite for one in visitor.seen.values()):
-        raise NotTestable(NOT_FINITE)
-    found = {
-        (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
-        for stack in patient.anatomy.stacks
-        for layer in range(stack.n_layers)
+    layers = [(stack.name, layer) for stack in patient.anatomy.stacks for layer in range(stack.n_layers)]
+    seen = {
+        site(stack, layer, name): ActivationSpread(patient.config.of(stack).d_ff)
+        for stack, layer in layers
+        for name in ("pre_activation", "activation")
     }
+    watch = Observer(seen, lambda site, value: seen[site].add(value))
+    read_again(patient, [*own_texts(patient), *random_texts(patient)], watch)
+    if not all(bool(one.squares.isfinite().all()) for one in seen.values()):
+        raise NotTestable(NOT_FINITE)
+    found = {(stack, layer): _dead(patient, stack, layer, seen) for stack, layer in layers}
     (stack, layer), neurons = max(found.items(), key=lambda item: int(item[1].sum()))
     n_dead, share = int(sum(one.sum() for one in found.values())), float(neurons.double().mean())
     why = say(
@@ -151,11 +120,11 @@ def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
         "input is at least {far:g} standard deviations below the point where it would fire. In the shipped "
         "checkpoints, no neuron is more than {most:g} standard deviations below that point. A few neurons die in "
         "many training runs, so the threshold is {share:.0%} of a layer.",
-        n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD, most=at_most("dead_neurons.beside"),
+        n=next(iter(seen.values())).n, far=FAR, share=MANY_DEAD, most=at_most("dead_neurons.beside"),
     )  # fmt: skip
     if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
         said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
-        return DoctorTestResult(verdict="well", number=share, beside=_farthest(visitor.seen), said=said, why=why)
+        return DoctorTestResult(verdict="well", number=share, beside=_farthest(seen), said=said, why=why)
     whole = bool(neurons.all())
     return DoctorTestResult(
         verdict="broken" if whole else "look",
@@ -368,13 +337,14 @@ def _equal_rows(rows: Tensor) -> list[list[int]]:
 def zero_rows(patient: ParameterContext) -> DoctorTestResult:
     """Rows of the embeddings that are all 0, but for padding."""
     bad: list[str] = []
-    n = 0
+    n, sizes = 0, dict[str, int]()  # how many rows of a table stand for tokens
+    if patient.whole is not None:
+        checkpoint = patient.whole.checkpoint
+        sizes = dict.fromkeys(TABLES, checkpoint.tgt_tokenizer.size) | {"src_table": checkpoint.src_tokenizer.size}
     for name, one in each(patient):
         if name in TABLES and one.abs().max() > 0:
-            size = _size(patient.whole, name) if patient.whole else len(one)
-            rows = [
-                int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i not in (patient.padding or ())
-            ]
+            empty = (one[: sizes.get(name)] == 0).all(dim=1).nonzero()[:, 0].tolist()
+            rows = [i for i in empty if i not in (patient.padding or ())]
             if patient.padding is None and len(rows) == 1:  # which is what padding has
                 continue
             n += len(rows)
@@ -384,12 +354,6 @@ def zero_rows(patient: ParameterContext) -> DoctorTestResult:
     )
     well = say("No token except padding has an embedding that is all zeros.")
     return found_in(bad, n, said=said, well=well, fault="look")
-
-
-def _size(patient: ExaminationContext, table: str) -> int:
-    """How many rows of a table stand for tokens."""
-    source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
-    return (source if table == "src_table" else target).size
 
 
 TESTS = (dead_neurons, collapsed_embeddings, equal_embeddings)

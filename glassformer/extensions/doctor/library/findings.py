@@ -130,18 +130,14 @@ def record() -> dict[str, Any]:
     return dict(json.loads(FILE.read_text(encoding="utf-8")))
 
 
-def at_most(*tests: str) -> float:
-    """No shipped checkpoint has a larger number in these tests, in two digits; NaN if none was measured."""
-    return _rounded(max(_numbers(tests), default=math.nan), 1)
+def at_most(test: str) -> float:
+    """No shipped checkpoint has a larger number in this test, in two digits; NaN if none was measured."""
+    return _rounded(max(record()["numbers"].get(test, {}).values(), default=math.nan), 1)
 
 
-def at_least(*tests: str) -> float:
-    """No shipped checkpoint has a smaller number in these tests, in two digits; NaN if none was measured."""
-    return _rounded(min(_numbers(tests), default=math.nan), -1)
-
-
-def _numbers(tests: tuple[str, ...]) -> list[float]:
-    return [number for test in tests for number in record()["numbers"].get(test, {}).values()]
+def at_least(test: str) -> float:
+    """No shipped checkpoint has a smaller number in this test, in two digits; NaN if none was measured."""
+    return _rounded(min(record()["numbers"].get(test, {}).values(), default=math.nan), -1)
 
 
 def _rounded(number: float, way: int) -> float:

@@ -14,7 +14,14 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, Texts, pairs_that_fit, read
+from glassformer.extensions.doctor.library.context import (
+    DoctorTest,
+    ExaminationContext,
+    Texts,
+    once,
+    pairs_that_fit,
+    read,
+)
 from glassformer.extensions.doctor.library.findings import (
     MOST_OF_CHANCE,
     NO_OUTPUT,
@@ -30,7 +37,7 @@ from transformer.analysis.significance import POOR
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
-from transformer.runs.distribution import ROWS, logits_of
+from transformer.runs.distribution import logits_of, losses_of
 from transformer.runs.trace import Trace
 
 REPORTED_GAP = 0.15
@@ -51,12 +58,9 @@ class Pair:
     is_right: bool  # whether the model wrote what is right
 
 
+@once
 def pairs_of(patient: ExaminationContext) -> tuple[Pair, ...]:
     """The pairs of a patient, the worst first; none if it has none, or writes nothing."""
-    return patient.once(_pairs)
-
-
-def _pairs(patient: ExaminationContext) -> tuple[Pair, ...]:
     samples = patient.samples
     if not samples.targets or not patient.anatomy.writes:
         return ()
@@ -79,12 +83,9 @@ def _loss(patient: ExaminationContext, i: int) -> float | None:
 
 def worst(patient: ExaminationContext) -> PageTarget:
     """Teacher forcing of the pair that the model knows worst; the page alone if there is none."""
-    pairs = [one for one in pairs_of(patient) if one.loss is not None]
-    return (
-        PageTarget(page="forcing", source=pairs[0].source, reference=pairs[0].right)
-        if pairs
-        else PageTarget(page="forcing")
-    )
+    known = [(one.source, one.right) for one in pairs_of(patient) if one.loss is not None]
+    source, reference = known[0] if known else (None, None)
+    return PageTarget(page="forcing", source=source, reference=reference)
 
 
 _NO_PAIRS: Sentence = say(
@@ -94,29 +95,18 @@ _NO_LOSS: Sentence = say("This model does not generate text and has no MLM head,
 _NOT_READ: Sentence = say("This model could not read the pairs.")
 
 
-@dataclass(frozen=True, eq=False)
-class Guesses:
-    """The pieces of all pairs, each guessed from those before it."""
-
-    losses: np.ndarray  # in nats [N]
-    hits: np.ndarray  # whether the likeliest piece was the right one [N]
-
-
-def guesses(patient: ExaminationContext) -> Guesses:
-    """All guesses; `NotTestable` where no pair could be read."""
-    return patient.once(_guesses)
-
-
-def _guesses(patient: ExaminationContext) -> Guesses:
+@once
+def guesses(patient: ExaminationContext) -> np.ndarray:
+    """Loss of each piece, guessed from those before it, and hit [2, N]; `NotTestable` where no pair could be read."""
     parts = []
     for row in pairs_that_fit(patient):
         patient.pause()
         with suppress(GlassformerError):
             parts.append(_of_row(patient, row))
-    losses, hits = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
-    if not (np.isfinite(losses).all() and losses.size):
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
+    if not (found.size and np.isfinite(found).all()):
         raise NotTestable(_NOT_READ)
-    return Guesses(losses, hits)
+    return found
 
 
 @torch.inference_mode()
@@ -124,14 +114,10 @@ def _of_row(patient: ExaminationContext, row: SampleLoss) -> np.ndarray:
     """Loss and hit of each piece that counts [2, N]."""
     wanted, source = torch.tensor(row.target, device=patient.model.device), torch.tensor([row.source])
     before = [patient.config.decoder_start_id, *row.target[:-1]]
-    hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))
-    pairs = zip(logits_of(patient.model, hidden[0, row.first :]), wanted[row.first :].split(ROWS), strict=True)
-    losses, hits = [], []
-    for logits, ids in pairs:
-        losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
-        hits.append((logits.argmax(dim=-1) == ids).float())
-    loss, hit = torch.cat(losses), torch.cat(hits)
-    return np.stack([loss.numpy(force=True), hit.numpy(force=True)])
+    hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))[0, row.first :]
+    best = torch.cat([logits.argmax(dim=-1) for logits in logits_of(patient.model, hidden)])
+    wanted = wanted[row.first :]
+    return torch.stack((losses_of(patient.model, hidden, wanted), (best == wanted).float().cpu())).numpy()
 
 
 _SURE: Sentence = say(
@@ -165,14 +151,14 @@ def loss(patient: ExaminationContext) -> DoctorTestResult:
         raise NotTestable(_NO_PAIRS)
     if parts.fills:
         return _judged(patient, loss_of(patient.checkpoint, samples).mean if len(samples) else math.nan, None)
-    found = guesses(patient)
-    judged = _judged(patient, float(found.losses.mean()), found)
+    mean, share = guesses(patient).mean(axis=1).tolist()
+    judged = _judged(patient, mean, share)
     if not samples.targets and judged.verdict != "well":
         raise NotTestable(_NO_PAIRS)
     return judged
 
 
-def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> DoctorTestResult:
+def _judged(patient: ExaminationContext, mean: float, right: float | None) -> DoctorTestResult:
     if not math.isfinite(mean):
         raise NotTestable(_NOT_READ)
     chance = math.log(len(patient.model.output_weight))
@@ -183,17 +169,17 @@ def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> 
             "{chance:.2f}.",
             loss=mean, perplexity=perplexity, chance=chance,
         )
-        if found is None
+        if right is None
         else say(
             "The loss is {loss:.2f} nats per token (perplexity {perplexity:,.1f}), and the likeliest token is "
             "right {share:.0%} of the time. Guessing would give a loss of {chance:.2f}.",
-            loss=mean, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
+            loss=mean, perplexity=perplexity, share=right, chance=chance,
         )
     )  # fmt: skip
     share = mean / chance if chance else 0.0
     if share < MOST_OF_CHANCE:
         return DoctorTestResult(verdict="well", number=share, said=said)
-    shown = PageTarget(page="step") if found is None else worst(patient)
+    shown = PageTarget(page="step") if right is None else worst(patient)
     meaning: Sentence | Literal[""] = _SURE if share >= SURE else ""
     return DoctorTestResult(
         verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown

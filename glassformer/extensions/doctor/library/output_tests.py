@@ -36,7 +36,6 @@ from glassformer.extensions.doctor.library.context import (
     InputRow,
     Texts,
     read,
-    result,
 )
 from glassformer.extensions.doctor.library.findings import (
     NO_OUTPUT,
@@ -49,7 +48,8 @@ from glassformer.extensions.doctor.library.findings import (
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Stack
-from transformer.model.taps import Recorder, tap_of
+from transformer.model.taps import NO_TAP, Recorder, tap_of
+from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
 
 HALF = 0.5
@@ -422,11 +422,17 @@ def source(patient: ExaminationContext) -> DoctorTestResult:
     return DoctorTestResult(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)
 
 
+@torch.inference_mode()
 def _divergence(patient: ExaminationContext, row: InputRow, other: tuple[int, ...]) -> float:
     """Mean over the target's tokens of how far the next piece's probabilities are from those with another source."""
-    target = torch.tensor([row.target])
-    logits = [result(patient.model, torch.tensor([ids]), target)[0] for ids in (row.source, other)]
-    right, wrong = (one.float().log_softmax(dim=-1) for one in logits)  # [T, V]
+
+    def log_probs(source: tuple[int, ...]) -> Tensor:
+        made = partial(patient.model, torch.tensor([source]), torch.tensor([row.target]))
+        logits = made()
+        check_recorded((logits,), lambda tap: made(tap=tap), tap=NO_TAP)
+        return logits[0].cpu().float().log_softmax(dim=-1)  # [T, V]
+
+    right, wrong = log_probs(row.source), log_probs(other)
     return float((right.exp() * (right - wrong)).nan_to_num(0.0).sum(dim=-1).mean())
 
 

@@ -453,18 +453,18 @@ def copies(patient: ParameterContext) -> DoctorTestResult:
             alike[f"{name}, {other}"] = float(torch.cosine_similarity(one.float(), two.float(), dim=1).mean())
     most = max(alike.values(), default=None)
     shown = PageTarget(page="doctor", panel="parameters", tensor="src_table")
-    # Without anything to compare, the threshold is still reported.
-    if most is None or most <= COPY:
-        said = say("Tied tables are identical, and no other tables look like copies of each other.")
-        return DoctorTestResult(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
-    said = say(
-        "Two tables are almost but not exactly equal: the cosine similarity of their corresponding rows is "
-        "{most:.4f} on average.",
-        most=most,
-    )
-    places = tuple(name for name, cosine in alike.items() if cosine > COPY)
-    return DoctorTestResult(
-        verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
+    said = say("Tied tables are identical, and no other tables look like copies of each other.")
+    places: tuple[str, ...] = ()
+    if most is not None and most > COPY:
+        places = tuple(name for name, cosine in alike.items() if cosine > COPY)
+        said = say(
+            "Two tables are almost but not exactly equal: the cosine similarity of their corresponding rows is "
+            "{most:.4f} on average.",
+            most=most,
+        )
+    verdict: Verdict = "look" if places else "well"
+    return DoctorTestResult(  # without anything to compare, the threshold is still reported
+        verdict=verdict, number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
     )
 
 

@@ -43,7 +43,7 @@ from glassformer.extensions.doctor.library.context import (
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict, not_applicable
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.loss_tests import Pair, pairs_of
-from glassformer.extensions.doctor.library.wiring_tests import WiringExample, compared, example, searched
+from glassformer.extensions.doctor.library.wiring_tests import compared, example, searched
 from glassformer.extensions.importers.library.report import ImportReport, UnopenedTensors
 from glassformer.extensions.wirings.search import SearchResult
 from transformer.analysis.losses import Samples
@@ -104,8 +104,7 @@ def run_test(test: DoctorTest, patient: ExaminationContext | ParameterContext) -
         problem = shown(f"{error}".strip().split("\n")[0])
         measured = not_applicable(say("This could not be tested: torch reported {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
-    whole = patient if isinstance(patient, ExaminationContext) else None
-    if whole is None:  # no page can show it yet
+    if not isinstance(patient, ExaminationContext):  # no page can show it yet
         measured = replace(measured, shown=None)
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
 
@@ -173,7 +172,8 @@ class Report:
     pairs: tuple[Pair, ...] = ()  # what was made of the first pairs; none without pairs
     asked: tuple[str, ...] = ()  # fields with open questions: then only tensors were tested
     search: SearchResult | None = None  # what the search for a wiring found; None if there was none
-    example: WiringExample | None = None  # a pair under two wirings, if another one explains the pairs
+    # A pair under two wirings, if another one explains the pairs, as `wiring_tests.example` has it.
+    example: tuple[str, str, str, str] | None = None
 
     @staticmethod
     def of(patient: ExaminationContext, findings: Sequence[Finding]) -> Report:
@@ -278,14 +278,9 @@ class Report:
             "summary": str(self.summary()),
             "findings": [_record(one) for one in self.worst_first],
             "pairs": [asdict(one) for one in self.pairs],
-            "wirings": [{"wiring": str(name), "loss": _finite(loss)} for name, loss in self.wirings],
+            "wirings": [{"wiring": str(name), "loss": _finite(loss)} for name, loss in compared(self.search)],
             "questions": list(self.asked),
         }
-
-    @property
-    def wirings(self) -> list[tuple[Sentence, float]]:
-        """The wirings that were compared on the pairs, with their losses: as it stands, the best, those as good."""
-        return [] if self.search is None else compared(self.search)
 
     def to_json(self) -> str:
         """The report as JSON, findings from the worst on."""
@@ -303,11 +298,9 @@ class Report:
             yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self.sentences_said())
         for finding in filter(_is_wrong, told_once(self.worst_first)):
             yield from _in_full(finding)
-        if len(self.wirings) > 1:
+        if len(wirings := compared(self.search)) > 1:
             yield say("### Wirings, by their loss on the pairs")
-            yield joined(
-                "\n", [say("- {name}: {loss:.3g}", name=_quoted(name), loss=loss) for name, loss in self.wirings]
-            )
+            yield joined("\n", [say("- {name}: {loss:.3g}", name=_quoted(name), loss=loss) for name, loss in wirings])
         if self.pairs:
             yield say("### Pairs ({n})", n=len(self.pairs))
             yield joined("\n", list(_table(self.pairs)))
@@ -390,15 +383,13 @@ def _table(pairs: Sequence[Pair]) -> Iterator[str]:
 
 def _record(finding: Finding) -> dict[str, Any]:
     measured = asdict(finding.measured)
-    texts = {name: str(measured[name]) for name in ("said", "why", "headline", "meaning", "causes")}
-    numbers = {name: _finite(measured[name]) for name in ("number", "threshold")}
     return {
         "test": finding.test,
         "area": finding.area,
         "title": str(finding.title),
         "verdict": finding.verdict,
-        **numbers,
-        **texts,
+        **{name: _finite(measured[name]) for name in ("number", "threshold")},
+        **{name: str(measured[name]) for name in ("said", "why", "headline", "meaning", "causes")},
         "follows": str(finding.follows),
         "places": list(finding.measured.places),
         "code": [[str(line).strip() for line in lines] for lines in finding.measured.code],
@@ -456,9 +447,8 @@ def _quoted(text: str) -> str:
 
 def _code(text: str) -> str:
     flat = " ".join(text.split())
-    longest = max((len(run) for run in flat.replace("`", " ` ").split() if set(run) == {"`"}), default=0)
-    mark = "`" * (flat.count("`") + 1) if longest else "`"
-    return f"{mark} {flat} {mark}" if longest else f"{mark}{flat}{mark}"
+    mark, space = "`" * (flat.count("`") + 1), " " * ("`" in flat)
+    return f"{mark}{space}{flat}{space}{mark}"
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -74,9 +74,8 @@ class Spelled:
 def spelled(patient: ExaminationContext) -> list[Spelled]:
     """The patient's texts as pieces, those of the target after those of the source."""
     checkpoint, samples = patient.checkpoint, patient.samples
-    texts = [(text, checkpoint.src_tokenizer) for text in samples.sources]
-    texts += [(text, checkpoint.tgt_tokenizer) for text in samples.targets]
-    normal = [(normalise(text, patient.config.normalisation), tokenizer) for text, tokenizer in texts]
+    sides = (samples.sources, checkpoint.src_tokenizer), (samples.targets, checkpoint.tgt_tokenizer)
+    normal = [(normalise(one, patient.config.normalisation), by) for texts, by in sides for one in texts]
     return [Spelled(text, tokenizer.encode(text), tokenizer) for text, tokenizer in normal]
 
 
@@ -175,9 +174,9 @@ def round_trip(patient: ExaminationContext) -> DoctorTestResult:
         share=share,
         n=len(known),
     )
-    if share >= FEW_COME_BACK:
-        return DoctorTestResult(verdict="well", number=share, said=said)
-    return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(lost))
+    is_well = share >= FEW_COME_BACK
+    places = () if is_well else tuple(lost)
+    return DoctorTestResult(verdict="well" if is_well else "look", number=share, said=said, places=places)
 
 
 def _is_same(one: Spelled) -> bool:

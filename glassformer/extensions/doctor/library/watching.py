@@ -100,7 +100,7 @@ class Watching:
         with undisturbed(self.model):
             patient = self._patient(time.perf_counter() + self.seconds)
             if patient.own is not None and patient.anatomy.writes:
-                patient.own.difference(patient.checkpoint, patient.rows[:1])
+                patient.own.logits(patient.checkpoint, patient.rows[:1])
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / LINES).unlink(missing_ok=True)
         self.examine(tests=tests)
@@ -291,8 +291,6 @@ def _reported(patient: ExaminationContext, findings: Sequence[Finding]) -> Repor
 
 
 def _until(end: float) -> Callable[[], None]:
-    """What raises once the time is up."""
-
     def pause() -> None:
         if time.perf_counter() > end:
             raise _TimeIsUpError

@@ -11,7 +11,7 @@ Source: `glassformer.extensions.wirings`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -25,7 +25,7 @@ from glassformer.extensions.doctor.library.context import (
     ExaminationContext,
     InputRow,
     OwnCode,
-    moved,
+    once,
 )
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
 from glassformer.extensions.wirings.catalogue import Variant, texts, titles
@@ -71,12 +71,9 @@ def _by_others(patient: ExaminationContext, source: str, target: str) -> tuple[I
         return None
 
 
+@once
 def searched(patient: ExaminationContext) -> SearchResult:
-    """What the search found, once for all tests."""
-    return patient.once(_searched)
-
-
-def _searched(patient: ExaminationContext) -> SearchResult:
+    """What the search found."""
     if not patient.anatomy.writes:
         return NOTHING
     pairs = pairs_as_ids(patient) if patient.samples.targets or not patient.anatomy.reads else []
@@ -100,18 +97,11 @@ _OR_SETTINGS: Final = say(
 )
 
 
-@dataclass(frozen=True)
-class WiringExample:
-    """One pair, written as the model stands and with the mistake that explains it."""
+def example(patient: ExaminationContext) -> tuple[str, str, str, str] | None:
+    """The first pair's source and right output, what is written as the model stands, and with the mistake.
 
-    source: str
-    right: str
-    standing: str
-    mistaken: str
-
-
-def example(patient: ExaminationContext) -> WiringExample | None:
-    """The first pair under both wirings; None where there is none, or a run cannot make the mistake."""
+    None where there is no pair, or a run cannot make the mistake.
+    """
     found, samples = searched(patient), patient.samples
     if found.verdict != "another" or found.best is None or not samples.targets or not found.best.variant.changes:
         return None
@@ -121,17 +111,16 @@ def example(patient: ExaminationContext) -> WiringExample | None:
         mistaken = patient.checkpoint.run(changed)
     except GlassformerError:
         return None
-    return WiringExample(
-        samples.sources[0], samples.targets[0], getattr(standing, "output_text", ""), mistaken.output_text
-    )
+    return samples.sources[0], samples.targets[0], getattr(standing, "output_text", ""), mistaken.output_text
 
 
-def compared(found: SearchResult) -> list[tuple[Sentence, float]]:
-    """The wirings of a report with their losses on the pairs: as it stands, the best, those as good."""
-    rows = [(say("As the model stands"), found.standing)] if found.standing else []
+def compared(found: SearchResult | None) -> list[tuple[Sentence, float]]:
+    """The wirings that were compared on the pairs, with their losses: as it stands, the best, those as good."""
+    if found is None or found.standing is None:
+        return []
     best = () if found.best is None or found.verdict == "as_it_stands" else (found.best, *found.equal)
-    named = [(titles(one.names), one) for one in best]
-    return [(name, one.plain.mean) for name, one in (*rows, *named) if one is not None]
+    rows = [(say("As the model stands"), found.standing), *((titles(one.names), one) for one in best)]
+    return [(name, one.plain.mean) for name, one in rows]
 
 
 @DoctorTest(
@@ -256,8 +245,11 @@ def _logits(patient: ExaminationContext, *rows: InputRow) -> Tensor:
 
 
 def _far(before: Tensor, after: Tensor) -> Tensor:
-    """How far the logits of each token move [T]; a `QueryError` where some are not finite."""
-    far = moved(before, after)
+    """How far the logits of each token move [T], in units of their spread; a `QueryError` where some are not finite.
+
+    About 1 where nothing is left of them, 1e-6 where only the order of sums changed.
+    """
+    far = (after - before).abs().amax(dim=-1) / before.float().std(dim=-1).mean().clamp_min(1e-30)
     if not bool(far.isfinite().all()):
         raise QueryError("The training's forward pass computes NaN or infinite values.")
     return far

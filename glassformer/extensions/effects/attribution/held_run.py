@@ -59,9 +59,11 @@ class LogitPart:
     stack: StackName | None = None  # of which stack; None for constants and the output
 
     @property
-    def stack_attention(self) -> Attention | None:
-        """The attention of a head; None if it is not a head."""
-        return None if self.kind != "head" else "cross" if self.sublayer == "cross_attn" else self.stack
+    def as_head(self) -> tuple[Attention, int, int] | None:
+        """Attention, layer and head; None if it is not a head."""
+        if self.kind != "head" or self.stack is None or self.layer is None or self.head is None:
+            return None
+        return "cross" if self.sublayer == "cross_attn" else self.stack, self.layer, self.head
 
     @property
     def place(self) -> str:

@@ -43,10 +43,6 @@ class OcclusionEffects(ArrayRecord):
     # With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last.
     hidden: np.ndarray
 
-    def change(self, step: int) -> np.ndarray:
-        """The change of the log-probability by hiding, in nats [P]: below 0 if the step needs the piece."""
-        return np.asarray(self.hidden[step] - self.plain[step])
-
     def probability_change(self, step: int) -> np.ndarray:
         """The change of the probability by hiding [P], -1 to 1."""
         return np.asarray(np.exp(self.hidden[step]) - np.exp(self.plain[step]))

@@ -51,11 +51,6 @@ class Contributions(ArrayRecord):
     before_cap: np.ndarray
 
     @property
-    def remainder(self) -> np.ndarray:
-        """The logits minus the sums of their parts [C]."""
-        return np.asarray(self.logits - self.values.sum(axis=1))
-
-    @property
     def capped(self) -> np.ndarray:
         """The part of the remainder that the cap took off the logits [C]; 0 without a cap."""
         return np.asarray(self.logits - self.before_cap)

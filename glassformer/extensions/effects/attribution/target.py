@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -31,7 +30,7 @@ from torch import Tensor
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.errors import QueryError
 from transformer.model.anatomy import Kind, StackName
-from transformer.model.attention import MultiHeadAttention, share_heads
+from transformer.model.attention import share_heads
 from transformer.model.module import widened
 from transformer.model.taps import NO_TAP, Observer, Tap
 from transformer.model.transformer import Transformer
@@ -73,10 +72,6 @@ class AttributionTarget:
         """The site where the pieces enter."""
         return f"{self.stack}.embedding.tokens"
 
-    def about(self, piece: int) -> AttributionTarget:
-        """The same step with another piece."""
-        return replace(self, piece=piece)
-
     def logits(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
         """The logits of the step [R, V], read R times, with the run's tap or another, which may make rows differ."""
         seen = self.tap if tap is None else tap
@@ -93,12 +88,6 @@ class AttributionTarget:
         """The log-probability of the piece, in nats [R]; the arguments are those of `logits`."""
         return self.logits(tap=tap, rows=rows).log_softmax(dim=-1)[:, self.piece]
 
-    @cached_property
-    def log_prob(self) -> float:
-        """The log-probability of the piece, in nats."""
-        with torch.inference_mode():
-            return float(self.log_probs()[0])
-
 
 def ask(
     checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP
@@ -107,19 +96,16 @@ def ask(
 
     A QueryError if the trace is of another checkpoint, the model writes nothing, or the step or piece does not exist.
     """
-    tap = _tap(checkpoint, trace, tap)
-    _check_step(checkpoint, trace, step, piece)
-    return _asked(checkpoint, trace, step, piece, tap)
-
-
-def ask_each(checkpoint: Runnable, trace: Trace) -> tuple[AttributionTarget, ...]:
-    """Ask why each step wrote its piece; see `ask`."""
-    tap = _tap(checkpoint, trace, NO_TAP)
-    return tuple(_asked(checkpoint, trace, step, None, tap) for step in range(trace.n_steps))
-
-
-def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap: Tap) -> AttributionTarget:
-    with torch.inference_mode(False):  # what it holds is used where gradients are taken
+    with torch.inference_mode(False):  # what the target holds is used where gradients are taken
+        tap = tap_of_run(checkpoint, trace.query, tap)
+        checkpoint.model.anatomy.stack("decoder")
+        if not 0 <= step < trace.n_steps:
+            raise QueryError(
+                "step {index} does not exist; this run has steps 0 to {last}.", index=step, last=trace.n_steps - 1
+            )
+        size = checkpoint.config.tgt_vocab_size
+        if piece is not None and not 0 <= piece < size:
+            raise QueryError("token id {i} is outside the vocabulary; ids go from 0 to {last}.", i=piece, last=size - 1)
         return AttributionTarget(
             model=checkpoint.model,
             src_ids=torch.tensor([trace.src_ids], dtype=torch.long),
@@ -130,21 +116,11 @@ def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap
         )
 
 
-def _tap(checkpoint: Runnable, trace: Trace, tap: Tap) -> Tap:
-    with torch.inference_mode(False):
-        found = tap_of_run(checkpoint, trace.query, tap)
-    checkpoint.model.anatomy.stack("decoder")
-    return found
-
-
-def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None) -> None:
-    if not 0 <= step < trace.n_steps:
-        raise QueryError(
-            "step {index} does not exist; this run has steps 0 to {last}.", index=step, last=trace.n_steps - 1
-        )
-    size = checkpoint.config.tgt_vocab_size
-    if piece is not None and not 0 <= piece < size:
-        raise QueryError("token id {i} is outside the vocabulary; ids go from 0 to {last}.", i=piece, last=size - 1)
+def ask_each(checkpoint: Runnable, trace: Trace) -> tuple[AttributionTarget, ...]:
+    """Ask why each step wrote its piece; see `ask`."""
+    last = ask(checkpoint, trace, trace.n_steps - 1)
+    read = [last.read_ids[:, : trace.row_of(step) + 1] for step in range(trace.n_steps)]
+    return tuple(replace(last, read_ids=ids, piece=piece) for ids, piece in zip(read, trace.tgt_ids, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +170,8 @@ def weigh(asked: AttributionTarget) -> AttentionCredit:
     n, weights, lengths, together = asked.n_pieces, [], [], []
     for layer, module in enumerate(asked.model.attentions(attention.kind)):
         alpha = seen[attention.site(layer, "weights")][:, :n]  # [H, P]
-        weight = _weight(asked, module, attention.place(layer))
+        out_proj = asked.tap.child(*attention.place(layer).split("."), "out_proj")
+        weight = out_proj.setting("weight", module.out_proj.weight).cpu()  # W_O as the run went by it [D, H * d]
         values = seen[attention.site(layer, "values")][:, :n]  # [G, P, d]
         written = _written(weight, values, n_heads=len(alpha))  # [H, P, D]
         weights.append(alpha.double().numpy())
@@ -203,11 +180,6 @@ def weigh(asked: AttributionTarget) -> AttentionCredit:
     return AttentionCredit(
         attention.kind, np.stack(weights), np.stack(lengths), np.stack(together), _rolled(asked, maps)
     )
-
-
-def _weight(asked: AttributionTarget, module: MultiHeadAttention, place: str) -> Tensor:
-    """W_O as the run went by it [D, H * d]."""
-    return asked.tap.child(*place.split("."), "out_proj").setting("weight", module.out_proj.weight).cpu()
 
 
 def _written(weight: Tensor, values: Tensor, *, n_heads: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from glassformer.extensions.what_if.pages import SECTION
+from glassformer.extensions.what_if.page import SECTION
 from glassformer.shared.page_blocks import PageEntry
 from transformer.i18n import say
 

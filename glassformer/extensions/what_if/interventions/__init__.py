@@ -62,18 +62,15 @@ from glassformer.extensions.what_if.interventions.score_changes import (
 )
 from transformer.runs.interventions.base import Intervention
 
-WIRING: Final[tuple[type[Intervention], ...]] = (
-    *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),
-    *(CausalMask, PaddingMask, FillValue, NoGuard, HalfPrecision, LocalWindow, DilatedWindow, GlobalTokens),
-    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, ProjectedKeys, HeadsTold),
-    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, LowRankFeedForward, Narrower),
-    *(EmbeddingScale, KeepDropout, RoundWeights, Miswiring),
-)
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead, MeanHead, Uniform, Temper, Skip, NeuronOff,
     Mute, Force, Weigh, CopyMap, Patch,
     Replace, Drop, Swap, Shuffle, Pads, Blank, Insist,
-    *WIRING,
+    NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi,
+    CausalMask, PaddingMask, FillValue, NoGuard, HalfPrecision, LocalWindow, DilatedWindow, GlobalTokens,
+    ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, ProjectedKeys, HeadsTold,
+    NoResidual, NoNorm, SwapNorms, NoFeedForward, LowRankFeedForward, Narrower,
+    EmbeddingScale, KeepDropout, RoundWeights, Miswiring,
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All of them by their word."""

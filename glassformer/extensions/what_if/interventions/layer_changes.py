@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
@@ -73,11 +73,6 @@ class ZeroHead(HeadChange):
 
 
 class MeanHead(HeadChange):
-    """A head writes the mean of its outputs at every token.
-
-    In the encoder the mean is over all tokens except padding, in a decoder over the tokens read so far.
-    """
-
     word = "mean"
     title = say("A head writes its mean output")
     about = say(
@@ -185,8 +180,6 @@ _NAMES: Final = {"selfattn": "self_attn", "crossattn": "cross_attn", "ffn": "ffn
 
 
 class _OfSublayer(LayerChange):
-    """What can be done around one sub-layer of a layer or around all."""
-
     sublayer: str = choice(say("Sub-layer"), SUBLAYERS, ALL, target=True)
 
     def check(self, config: ModelConfig) -> None:
@@ -199,7 +192,6 @@ class _OfSublayer(LayerChange):
             )
 
     def around(self, config: ModelConfig) -> list[str]:
-        """Patterns of the sites around the named sub-layers."""
         return self.patterns(config, f"{_NAMES.get(self.sublayer, '*')}.around")
 
 
@@ -339,24 +331,20 @@ class EmbeddingScale(StackChange):
         return say("{stack}: token embeddings times {factor:g}", stack=self.name, factor=self.by)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        names = [f"{one}.embedding.scale" for one in self.stacks(ground.config)]
-        return (Rewirer({name: lambda scale: self.by for name in names}),)
+        return (Rewirer({f"{one}.embedding.scale": lambda scale: self.by for one in self.stacks(ground.config)}),)
 
 
-Part = Literal["whole", "self", "cross", "ffn"]
-
-PARTS: Final[dict[Part, str]] = {
+PARTS: Final[dict[str, str]] = {
     "whole": say("The whole layer"),
     "self": say("Self-attention"),
     "cross": say("Cross-attention"),
     "ffn": say("Feed-forward"),
 }
-_SKIPPED: Final[dict[Part, Sublayer]] = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
-assert tuple(PARTS) == get_args(Part)
+_SKIPPED: Final[dict[str, Sublayer]] = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
 
 
 class Skip(PartChange):
-    part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
+    part: str = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
 
     word = "skip"
     title = say("A layer or a sub-layer is skipped")
@@ -410,13 +398,10 @@ class RoundWeights(Intervention):
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
         rounding = partial(rounded, bits=int(self.bits))
-        tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
         kept = once(rounding)
-        matrices: dict[str, Callable[[Any], Any]] = {
-            "*proj.weight": kept, "output_weight": kept, "*.joined": lambda joined: None,
-        }  # fmt: skip
-        rows: dict[str, Callable[[Tensor], Tensor]] = {f"*.embedding.{name}": rounding for name in ("tokens", *tables)}
-        return Rewirer(matrices), Replacer(rows, causal=True)
+        matrices = Rewirer({"*proj.weight": kept, "output_weight": kept, "*.joined": lambda joined: None})
+        tables = ["tokens", "types", *["positions"] * (ground.config.positions == "learned")]
+        return matrices, Replacer({f"*.embedding.{name}": rounding for name in tables}, causal=True)
 
 
 def rounded(rows: Tensor, *, bits: int) -> Tensor:

@@ -32,24 +32,18 @@ from transformer.runs.interventions.base import Intervention, InterventionContex
 from transformer.runs.interventions.fields import choice, whole
 from transformer.runs.interventions.targets import ATTENTIONS, SELF, AttentionChange, where
 
-CAUSAL: Final[dict[str, str]] = {
-    "off": say("Off: every query sees all keys"),
-    "hidden": say("Off by one: a query does not see itself"),
-    "peek": say("Off by one: a query sees the next token"),
-    "inverted": say("Inverted: a query sees only later tokens"),
-    "transposed": say("Transposed: a query sees itself and later tokens"),
+_CAUSAL: Final[dict[str, tuple[Sentence, Callable[[Tensor, Tensor], Tensor]]]] = {
+    "off": (say("Off: every query sees all keys"), lambda query, key: (key == key) & (query == query)),
+    "hidden": (say("Off by one: a query does not see itself"), lambda query, key: key < query),
+    "peek": (say("Off by one: a query sees the next token"), lambda query, key: key <= query + 1),
+    "inverted": (say("Inverted: a query sees only later tokens"), lambda query, key: key > query),
+    "transposed": (say("Transposed: a query sees itself and later tokens"), lambda query, key: key >= query),
 }
-_SEES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {  # of places of queries [Q, 1] and of keys [1, K]
-    "off": lambda query, key: (key == key) & (query == query),
-    "hidden": lambda query, key: key < query,
-    "peek": lambda query, key: key <= query + 1,
-    "inverted": lambda query, key: key > query,
-    "transposed": lambda query, key: key >= query,
-}
+"""What a query sees, by its place [Q, 1] and that of the key [1, K]."""
 
 
 class CausalMask(Intervention):
-    how: str = choice(say("Causal mask"), CAUSAL, "off")  # which
+    how: str = choice(say("Causal mask"), {how: said for how, (said, _) in _CAUSAL.items()}, "off")  # which
 
     word = "causal"
     group = "masks"
@@ -67,7 +61,7 @@ class CausalMask(Intervention):
         return None
 
     def told(self) -> str:
-        return say("Decoder's causal mask – {how}", how=CAUSAL[self.how])
+        return say("Decoder's causal mask – {how}", how=_CAUSAL[self.how][0])
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Makes a new mask. A cache is right if only the past is seen and nothing fills a closed row."""
@@ -78,7 +72,7 @@ class CausalMask(Intervention):
         n_queries, n_keys = causal.shape[-2:]
         key = torch.arange(n_keys, device=causal.device)[None, :]
         query = torch.arange(n_keys - n_queries, n_keys, device=causal.device)[:, None]
-        return _SEES[self.how](query, key)[None, None]
+        return _CAUSAL[self.how][1](query, key)[None, None]
 
 
 PADDING: Final[dict[str, str]] = {

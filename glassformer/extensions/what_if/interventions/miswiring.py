@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from transformer.i18n import Sentence, say
-from transformer.model.anatomy import Attention, Kind, StackName, anatomy
+from transformer.model.anatomy import Attention, Kind, Stack, StackName, anatomy
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
@@ -42,10 +42,16 @@ class Ground:
     parameter: Callable[[str], Tensor]  # by its name in the model
 
     @property
+    def stacks(self) -> list[Stack]:
+        """The stacks that are changed."""
+        names = self.change.stacks(self.config)
+        return [one for one in anatomy(self.config).stacks if one.name in names]
+
+    @property
     def attentions(self) -> list[Attention]:
-        """The attentions of the stacks that are changed."""
-        stacks = self.change.stacks(self.config)
-        return [one for one in anatomy(self.config).attentions if one.stack in stacks]
+        """Their attentions."""
+        names = self.change.stacks(self.config)
+        return [one for one in anatomy(self.config).attentions if one.stack in names]
 
     def layers(self, stack: StackName) -> list[int]:
         """The layers that are changed, from 0."""
@@ -93,15 +99,6 @@ def _triangle(scores: Tensor, seen: Tensor) -> Tensor:
 
 def _transposed(q: Tensor, k: Tensor, scale: float) -> Tensor:
     return k @ q.transpose(-2, -1) * scale
-
-
-def _all_open(ground: Ground) -> tuple[Hook, ...]:
-    return _replaced(ground.names("mask"), torch.ones_like)
-
-
-def _future_open(ground: Ground) -> tuple[Hook, ...]:
-    """What the last row may see for every row: padding stays closed."""
-    return _replaced(ground.names("mask", "decoder"), all_seen)
 
 
 def _padding_inverted(ground: Ground) -> tuple[Hook, ...]:
@@ -161,27 +158,15 @@ def _fused(order: Callable[[list[Tensor], int], list[Tensor]]) -> Made:
     """W_Q, W_K and W_V of other rows of the same file: a function of the three and the number of heads."""
 
     def hooks(ground: Ground) -> tuple[Hook, ...]:
-        changes: dict[str, Change] = {}
-        for one in ground.attentions:
-            for layer in ground.layers(one.stack):
-                place = one.place(layer)
-                changes[f"{place}.joined"] = lambda joined: None
-                for kind in ("weight", "bias"):
-                    changes |= _exchanged(ground, place, kind, order)
+        changes = dict[str, Change].fromkeys(ground.names("joined"), lambda joined: None)
+        for place in [one.place(layer) for one in ground.attentions for layer in ground.layers(one.stack)]:
+            for kind in ("weight", "bias") if ground.config.biases.attention else ("weight",):
+                own = [ground.parameter(f"{_named(place)}.{name}.{kind}") for name in _MAPS]
+                for name, other in zip(_MAPS, order(own, ground.config.n_heads), strict=True):
+                    changes[f"{place}.{name}.{kind}"] = partial(_other, other)
         return (Rewirer(changes),)
 
     return hooks
-
-
-def _exchanged(
-    ground: Ground, place: str, kind: str, order: Callable[[list[Tensor], int], list[Tensor]]
-) -> dict[str, Change]:
-    try:
-        own = [ground.parameter(f"{_named(place)}.{name}.{kind}") for name in _MAPS]
-    except AttributeError:  # no bias
-        return {}
-    found = order(own, ground.config.n_heads)
-    return {f"{place}.{name}.{kind}": partial(_other, one) for name, one in zip(_MAPS, found, strict=True)}
 
 
 def _other(value: Any, _: object) -> Any:
@@ -200,19 +185,14 @@ def _ordered(*places: int) -> Callable[[list[Tensor], int], list[Tensor]]:
 
 def _gates(ground: Ground) -> tuple[Hook, ...]:
     changes: dict[str, Change] = {}
-    for stack in ground.change.stacks(ground.config):
-        for layer in ground.layers(stack):
-            place = f"{stack}.{layer}.ffn"
+    for stack in ground.stacks:
+        for layer in ground.layers(stack.name):
+            place = f"{stack.name}.{layer}.ffn"
             for name, other in (("gate_proj", "up_proj"), ("up_proj", "gate_proj")):
                 for kind in ("weight", "bias") if ground.config.biases.ffn else ("weight",):
                     value = ground.parameter(f"{_named(place)}.{other}.{kind}")
                     changes[f"{place}.{name}.{kind}"] = partial(_other, value)
     return (Rewirer(changes),)
-
-
-def _source_table(ground: Ground) -> tuple[Hook, ...]:
-    """The output's table is another of the same shape: the source's, or the target's where it has its own."""
-    return (Rewirer({"output_weight": partial(_other, ground.parameter("src_table"))}),)
 
 
 # ------------------------------------------------------------------------------------------------ norms and layers
@@ -221,14 +201,11 @@ def _source_table(ground: Ground) -> tuple[Hook, ...]:
 def _norms(ground: Ground, change: Callable[[str, Any], Any], *, final: bool) -> tuple[Hook, ...]:
     """Norms by a function of the place and the norm itself."""
     changes: dict[str, Change] = {}
-    for stack in anatomy(ground.config).stacks:
-        if stack.name in ground.change.stacks(ground.config):
-            for layer in ground.layers(stack.name):
-                for sub in stack.sublayers:
-                    place = f"{stack.name}.{layer}.{sub}"
-                    changes[f"{place}.norm"] = partial(change, place)
-            if final and ground.config.final_norm and ground.change.layer is None:
-                changes[f"{stack.name}.final_norm"] = partial(change, "")
+    for stack in ground.stacks:
+        for place in [f"{stack.name}.{layer}.{sub}" for layer in ground.layers(stack.name) for sub in stack.sublayers]:
+            changes[f"{place}.norm"] = partial(change, place)
+        if final and ground.config.final_norm and ground.change.layer is None:
+            changes[f"{stack.name}.final_norm"] = partial(change, "")
     return (Rewirer(changes),)
 
 
@@ -268,9 +245,11 @@ def _exchanged_norms(ground: Ground) -> tuple[Hook, ...]:
 
 def _skipping(ground: Ground, layers: Callable[[int], list[int]]) -> tuple[Hook, ...]:
     """Layers without effect, by a function of their number."""
-    stacks = [one for one in anatomy(ground.config).stacks if one.name in ground.change.stacks(ground.config)]
     names = [
-        f"{one.name}.{layer}.{sub}.around" for one in stacks for layer in layers(one.n_layers) for sub in one.sublayers
+        f"{one.name}.{layer}.{sub}.around"
+        for one in ground.stacks
+        for layer in layers(one.n_layers)
+        for sub in one.sublayers
     ]
     if not names:
         raise InterventionError(say("The chosen part of this model has only one layer."))
@@ -291,11 +270,7 @@ def _activation(name: str) -> Made:
 
 
 def _positions(change: Callable[[Tensor], Tensor]) -> Made:
-    def hooks(ground: Ground) -> tuple[Hook, ...]:
-        stacks = ground.change.stacks(ground.config)
-        return _replaced([f"{stack}.embedding.positions" for stack in stacks], change, causal=True)
-
-    return hooks
+    return lambda ground: _replaced([f"{one.name}.embedding.positions" for one in ground.stacks], change, causal=True)
 
 
 def _halves(table: Tensor) -> Tensor:
@@ -310,14 +285,12 @@ def _alternating(table: Tensor) -> Tensor:
 
 
 def _first_row(ground: Ground) -> tuple[Hook, ...]:
-    stacks = ground.change.stacks(ground.config)
-    return _rewired([f"{stack}.embedding.moves" for stack in stacks], partial(_other, torch.zeros_like), causal=True)
+    names = [f"{one.name}.embedding.moves" for one in ground.stacks]
+    return _rewired(names, partial(_other, torch.zeros_like), causal=True)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One of them."""
-
     title: Sentence  # in a menu
     made: Made
     fits: Callable[[ModelConfig], bool] = lambda _: True  # whether it makes sense in a model
@@ -343,8 +316,11 @@ def _has_table(config: ModelConfig) -> bool:
     return config.placing.adds == "table"
 
 
+def _several(config: ModelConfig) -> bool:
+    return config.n_heads > 1
+
+
 def _alike(config: ModelConfig) -> bool:
-    """Whether queries, keys and values are of one width."""
     return config.n_kv_heads == config.n_heads
 
 
@@ -355,11 +331,15 @@ def _has_other_table(config: ModelConfig) -> bool:
 
 
 MISTAKES: Final[dict[str, Mistake]] = {
-    "future": Mistake(say("The future is open, and padding is closed"), _future_open, _writes),
-    "discarded": Mistake(say("Masks are made, but not used"), _all_open),
-    "tril": Mistake(
-        say("The encoder has a causal mask"), _weighing(_triangle, "encoder"), _reads
+    "future": Mistake(
+        say("The future is open, and padding is closed"),
+        lambda ground: _replaced(ground.names("mask", "decoder"), all_seen),
+        _writes,
     ),
+    "discarded": Mistake(
+        say("Masks are made, but not used"), lambda ground: _replaced(ground.names("mask"), torch.ones_like)
+    ),
+    "tril": Mistake(say("The encoder has a causal mask"), _weighing(_triangle, "encoder"), _reads),
     "trilcross": Mistake(say("Cross-attention has a causal mask"), _weighing(_triangle, "cross"), _both),
     "padsonly": Mistake(say("The padding mask is inverted"), _padding_inverted, _pads),
     "zerofill": Mistake(
@@ -380,29 +360,25 @@ MISTAKES: Final[dict[str, Mistake]] = {
         ),
     ),
     "overqueries": Mistake(say("The softmax runs over the queries"), _weighing(partial(_softmax, dim=-2))),
-    "overheads": Mistake(
-        say("The softmax runs over the heads"), _weighing(partial(_softmax, dim=1)), lambda config: config.n_heads > 1
-    ),
+    "overheads": Mistake(say("The softmax runs over the heads"), _weighing(partial(_softmax, dim=1)), _several),
     "nosoftmax": Mistake(say("No softmax"), _weighing(lambda scores, seen: scores * seen)),
     "onemap": Mistake(
         say("All heads have the mean of their maps"),
         lambda ground: _replaced(ground.names("weights"), _mean_map, causal=True),
-        lambda config: config.n_heads > 1,
+        _several,
     ),
     "split": Mistake(
-        say("Heads are cut without the transpose"),
-        lambda ground: _replaced(_cut(ground), _view),
-        lambda config: config.n_heads > 1,
+        say("Heads are cut without the transpose"), lambda ground: _replaced(_cut(ground), _view), _several
     ),
     "merged": Mistake(
         say("Heads are joined without the transpose"),
         lambda ground: _replaced(ground.names("heads"), _reshape),
-        lambda config: config.n_heads > 1,
+        _several,
     ),
     "bydimension": Mistake(
         say("Each head gets every n-th number"),
         lambda ground: _replaced(_cut(ground), _by_dimension, causal=True),
-        lambda config: config.n_heads > 1,
+        _several,
     ),
     "interleaved": Mistake(say("W_Q, W_K and W_V are interleaved head by head"), _fused(_interleaved), _alike),
     "kqv": Mistake(say("W_Q and W_K are exchanged"), _fused(_ordered(1, 0, 2)), _alike),
@@ -424,9 +400,7 @@ MISTAKES: Final[dict[str, Mistake]] = {
         lambda ground: _norms(ground, _without_mean, final=True),
         lambda config: config.norm_kind in ("layer", "rms"),
     ),
-    "linear": Mistake(
-        say("No non-linearity"), _activation("none"), lambda config: config.activation != "none"
-    ),
+    "linear": Mistake(say("No non-linearity"), _activation("none"), lambda config: config.activation != "none"),
     **{
         name: Mistake(
             say("The non-linearity is {name}", name=name), _activation(name),
@@ -446,7 +420,11 @@ MISTAKES: Final[dict[str, Mistake]] = {
         lambda ground: _replaced(ground.names("output", "cross"), torch.zeros_like, causal=True),
         _both,
     ),
-    "sourcetable": Mistake(say("The output uses the source’s table"), _source_table, _has_other_table),
+    "sourcetable": Mistake(  # or the target's of the same shape, where the output has its own
+        say("The output uses the source’s table"),
+        lambda ground: (Rewirer({"output_weight": partial(_other, ground.parameter("src_table"))}),),
+        _has_other_table,
+    ),
     "halves": Mistake(say("Sines first, then cosines"), _positions(_halves), _has_table),
     "alternating": Mistake(say("Sines and cosines alternate"), _positions(_alternating), _has_table),
     "firstrow": Mistake(say("All tokens have the first position"), _first_row, _has_table),

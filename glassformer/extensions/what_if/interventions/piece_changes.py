@@ -52,6 +52,17 @@ def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
         )
 
 
+def _check_piece(change: Intervention, piece: int, size: int) -> None:
+    """Check that a vocabulary has an id, or raise an InterventionError."""
+    if piece >= size:
+        raise InterventionError(
+            "{change} names token {piece}, but its vocabulary has the ids 0 to {last:,}.",
+            change=str(change),
+            piece=piece,
+            last=size - 1,
+        )
+
+
 def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
     """The places of the text's own pieces, without the special pieces around them and the padding after them."""
     stop = len(ids)
@@ -65,16 +76,10 @@ def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
     return range(start, stop)
 
 
-class PieceChange(Intervention):
-    """A change of pieces that are read or written."""
+class SourceChange(Intervention):
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the input, from 0
 
     group = "pieces"
-
-
-class SourceChange(PieceChange):
-    """A change of one piece of the source."""
-
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the input, from 0
 
 
 class Replace(SourceChange):
@@ -90,13 +95,7 @@ class Replace(SourceChange):
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
-        if self.piece >= config.src_vocab_size:
-            raise InterventionError(
-                "{change} names token {piece}, but its vocabulary has the ids 0 to {last:,}.",
-                change=str(self),
-                piece=self.piece,
-                last=config.src_vocab_size - 1,
-            )
+        _check_piece(self, self.piece, config.src_vocab_size)
         if self.piece == config.pad_id:
             raise InterventionError(
                 "{change} puts padding into the source, where no token may attend to it; choose another token, or "
@@ -131,11 +130,12 @@ class Drop(SourceChange):
         return left
 
 
-class Swap(PieceChange):
+class Swap(Intervention):
     first: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which tokens of the source, from 0
     second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
 
     word = "swap"
+    group = "pieces"
     title = say("Two tokens of the source change places")
     about = say(
         "The tokens stay the same, but in a different order; each token gets the positional encoding of its new "
@@ -164,10 +164,11 @@ class Swap(PieceChange):
         return tuple(found)
 
 
-class Shuffle(PieceChange):
+class Shuffle(Intervention):
     seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # decides the order
 
     word = "shuffle"
+    group = "pieces"
     title = say("The source's tokens are shuffled")
     about = say("The same tokens in a random order; special tokens at the ends stay in place. Sinha et al. (2021).")
 
@@ -181,10 +182,11 @@ class Shuffle(PieceChange):
         return ids[: own.start] + tuple(ids[where] for where in order) + ids[own.stop :]
 
 
-class Pads(PieceChange):
+class Pads(Intervention):
     count: int = whole(say("Tokens of padding"), 1, MOST_PADS, 4)  # how many pieces of it
 
     word = "pads"
+    group = "pieces"
     title = say("Padding after the source")
     about = say(
         "This is like the padding after a short sentence in a batch. The padding changes the result only if there "
@@ -244,13 +246,12 @@ def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
     return changed
 
 
-class Insist(PieceChange):
-    """One step writes a given piece. If the output ends before that step, nothing changes."""
-
+class Insist(Intervention):
     step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
     piece: int = whole(say("Token to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
     word = "insist"
+    group = "pieces"
     title = say("A token of the output is required")
     about = say(
         "The token is written at this step; all other tokens are chosen freely. An output that ends earlier stays "
@@ -265,13 +266,7 @@ class Insist(PieceChange):
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
-        if self.piece >= config.tgt_vocab_size:
-            raise InterventionError(
-                "{change} names token {piece}, but its vocabulary has the ids 0 to {last:,}.",
-                change=str(self),
-                piece=self.piece,
-                last=config.tgt_vocab_size - 1,
-            )
+        _check_piece(self, self.piece, config.tgt_vocab_size)
         if self.piece in config.never_written:
             raise InterventionError(
                 "{change} names a token that is never written: it is padding, or banned by the model's config. "
@@ -307,8 +302,6 @@ MOST_SHIFT = 4096
 
 
 class _OfPositions(StackChange):
-    """What can be done to the positions of one stack or of both."""
-
     group = "positions"
 
     @classmethod
@@ -320,7 +313,6 @@ class _OfPositions(StackChange):
         return None
 
     def _moved(self, ground: InterventionContext, moves: Callable[[Tensor], Tensor]) -> Hook:
-        """Takes vectors or angles of other places."""
         config = ground.config
         part = "embedding" if config.placing.adds == "table" else "order"
 
@@ -331,7 +323,6 @@ class _OfPositions(StackChange):
         return Rewirer({f"{name}.{part}.moves": after for name in self.stacks(config)})
 
     def _sized(self, ground: InterventionContext, by: float) -> Hook:
-        """Multiplies vectors or a bias."""
         config = ground.config
         part = "embedding.positions" if config.placing.adds == "table" else "*.self_attn.bias"
         return Replacer({f"{name}.{part}": lambda value: value * by for name in self.stacks(config)},

@@ -48,8 +48,6 @@ MOST_WEIGHT: Final = 1000.0
 
 
 class RowChange(HeadChange, kw_only=True):
-    """A change of one row of a map, or of all."""
-
     # Which row, from 0; None for all.
     query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
 
@@ -88,8 +86,6 @@ class RowChange(HeadChange, kw_only=True):
 
 
 class KeyChange(RowChange, kw_only=True):
-    """A change of the weight of one key."""
-
     key: int = place(say("Key"), MAX_LENGTH, what="key")  # which one, from 0
 
     def check(self, config: ModelConfig) -> None:
@@ -381,10 +377,8 @@ class Patch(PartChange, kw_only=True):
         other = values()[site].to(value)
         check_like(self, other, value)
         first = 0 if site.endswith(("cross_attn.keys", "cross_attn.values")) else offset  # those are the source's
-        if self.token is None:
-            n = min(value.size(-2), other.size(-2) - first)
-            places, here = slice(first, first + n), slice(0, max(n, 0))
-        else:
+        begin, end = first, min(first + value.size(-2), other.size(-2))
+        if self.token is not None:
             if self.token >= other.size(-2):
                 raise InterventionError(
                     "{change} names token {place}, but the run of the other sentence has only {n} tokens. Choose a "
@@ -393,10 +387,9 @@ class Patch(PartChange, kw_only=True):
                     place=self.token + 1,
                     n=other.size(-2),
                 )
-            if not first <= self.token < first + value.size(-2):
-                return value
-            places, here = slice(self.token, self.token + 1), slice(self.token - first, self.token - first + 1)
+            begin, end = max(begin, self.token), min(end, self.token + 1)
+        if begin >= end:
+            return value
         changed = value.clone()
-        if here.stop > here.start:
-            changed[..., here, :] = other[..., places, :]
+        changed[..., begin - first : end - first, :] = other[..., begin:end, :]
         return changed

@@ -48,12 +48,9 @@ SCALES: Final[dict[str, str]] = {
 
 
 class ScoringChange(AttentionChange):
-    """A change of how one attention, or all, compute weights."""
-
     def rewired(
         self, ground: InterventionContext, change: Callable[[Scoring], Scoring], **how: Any
     ) -> tuple[Hook, ...]:
-        """The changed way."""
         return (Rewirer({one.site("*", "scoring"): change for one in self.chosen(ground.config)}, **how),)
 
 
@@ -112,8 +109,6 @@ class SoftmaxTwice(ScoringChange):
 
 
 class FillChange(ScoringChange):
-    """What closed scores are replaced by."""
-
     group = "masks"
 
     @property
@@ -249,7 +244,6 @@ class HeadsTold(Intervention):
         return say("All attention sub-layers: number of heads set to {n:,}", n=self.n)
 
     def seen_by_others(self, config: ModelConfig) -> ModelConfig:
-        """The config with this number of heads."""
         width = config.n_heads * config.d_head
         return replace(config, n_heads=self.n, n_kv_heads=self.n, n_decoder_heads=0, d_head=width // self.n)
 

@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import feed_forward_tests
-from glassformer.extensions.doctor.library.attention_tests import TESTS
+from glassformer.extensions.doctor.library.attention_tests import NO_RUN, TESTS
 from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.findings import not_applicable
-from glassformer.extensions.doctor.library.head_measures import NO_RUN
 from tests.extensions.doctor.library.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
 from transformer.analysis.losses import Samples

@@ -126,11 +126,11 @@ def test_guesses_are_those_that_the_loss_is_taken_of(reverse, tmp_path):
     longer = Samples((*WORDS, "a" * 40), (*PAIRS.targets, "a" * 40))  # the last one does not fit, and is left out
     sentences = Samples(("the cat", "a dog", "cats"), ("sat", "ran", "sleep"))
     for checkpoint, given in ((reverse, longer), (alone("decoder", tmp_path), sentences)):
-        found = loss_tests.guesses(ExaminationContext(checkpoint, given))
+        losses, hits = loss_tests.guesses(ExaminationContext(checkpoint, given))
         loss = loss_of(checkpoint, PAIRS if given is longer else given)
-        assert len(found.losses) == sum(loss.pieces)
-        assert found.losses.mean() == pytest.approx(loss.mean, abs=1e-4)
-        assert given is sentences or found.hits.mean() == 1
+        assert len(losses) == sum(loss.pieces)
+        assert losses.mean() == pytest.approx(loss.mean, abs=1e-4)
+        assert given is sentences or hits.mean() == 1
 
 
 def test_random_texts_hold_no_special_piece_but_those_around_them(reverse):

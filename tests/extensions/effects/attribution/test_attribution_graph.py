@@ -6,9 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.effects.attribution.attribution_graph import MOST_LAYERS, attribution_graph
+from glassformer.extensions.effects.attribution.attribution_graph import MOST_LAYERS, attribution_graph, cut
 from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
-from glassformer.extensions.effects.attribution.path_patching import cut
 from glassformer.extensions.effects.attribution.target import AttributionTarget, ask
 from tests.extensions.effects.attribution.asking import asked, with_gradient
 from tests.extensions.effects.attribution.holding import holding

@@ -95,7 +95,7 @@ def test_what_is_measured_is_the_changed_run(change):
     np.testing.assert_allclose(whole(hiding(questions)).plain, chosen, atol=1e-4)
     one = questions[trace.n_steps // 2]
     found = contributions(one, (5,))
-    assert np.abs(found.remainder).max() < max(1e-4, 1e-6 * np.abs(found.values).sum())
+    assert np.abs(found.logits - found.values.sum(axis=1)).max() < max(1e-4, 1e-6 * np.abs(found.values).sum())
     values, _ = gradient(one, embeddings(one))
     assert float(values[0]) == pytest.approx(chosen[trace.n_steps // 2], abs=1e-4)
     assert np.isfinite(whole(integrating(one, n_points=2)).credit).all()

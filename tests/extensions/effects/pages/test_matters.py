@@ -8,10 +8,9 @@ import pytest
 
 from glassformer.attention.head_table_panel import MEASURE
 from glassformer.extensions.effects import heads_panel, path_pictures
-from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph
+from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph, cut
 from glassformer.extensions.effects.attribution.held_run import HeldRun
 from glassformer.extensions.effects.attribution.occlusion import hiding
-from glassformer.extensions.effects.attribution.path_patching import cut
 from glassformer.extensions.effects.attribution.target import ask, ask_each
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.effects.ladder_pictures import climb
+from glassformer.extensions.effects.ablation_pictures import climb
 from glassformer.extensions.effects.mistake_panels import output
 from glassformer.extensions.effects.mistake_runs import look, opening, shown
 from glassformer.runs import loading

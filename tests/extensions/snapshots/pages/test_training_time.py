@@ -4,7 +4,7 @@ import pytest
 
 from glassformer.extensions.snapshots import prefetch
 from glassformer.extensions.snapshots.snapshot_slider import SLIDER
-from glassformer.extensions.what_if.compare.second_run import CHECKPOINT
+from glassformer.extensions.what_if.second_run import CHECKPOINT
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import SECOND

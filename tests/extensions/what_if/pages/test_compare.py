@@ -6,10 +6,9 @@ from difflib import SequenceMatcher
 import numpy as np
 import pytest
 
-from glassformer.extensions.what_if import head_effect_jobs
-from glassformer.extensions.what_if.compare import compare_panels, outputs, pair_pictures, second_run
-from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT, step_beside
+from glassformer.extensions.what_if import compare_panels, head_effect_jobs, outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.head_effects import head_effects
+from glassformer.extensions.what_if.second_run import BRANCH, CHECKPOINT, step_beside
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND

@@ -1,7 +1,7 @@
 """Where one pass over an output would differ from its steps, pages, pictures and files say which they show."""
 
 from glassformer import charts
-from glassformer.extensions.what_if.compare import compare_panels
+from glassformer.extensions.what_if import compare_panels
 from glassformer.state.view import SECOND
 from tests.extensions.scripts import COMPARE
 from tests.pages.conftest import ATTENTION

@@ -5,13 +5,12 @@ from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import head, source_box
 from glassformer.runs.open_run import open_run
 from glassformer.state import session
-from glassformer.state.view import MAIN
 
 session.begin("what if")
 row = head("What if")
 checkpoint = sidebar()
 source_box(checkpoint, row)
-what_if_panels.draw(checkpoint, MAIN)
+what_if_panels.draw(checkpoint)
 run = open_run(checkpoint)
 if run is not None:
     run.publish()

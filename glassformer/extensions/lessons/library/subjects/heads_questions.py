@@ -11,9 +11,8 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph
+from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph, cut
 from glassformer.extensions.effects.attribution.held_run import HeldRun
-from glassformer.extensions.effects.attribution.path_patching import cut
 from glassformer.extensions.effects.attribution.target import ask
 from glassformer.extensions.lessons.library.case import (
     Answer,

@@ -14,10 +14,9 @@ import numpy as np
 
 from glassformer.charts.heatmap import HOW_TO_READ
 from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.extensions.what_if import comparison
-from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
-from glassformer.extensions.what_if.compare.second_run import address_of, differ
+from glassformer.extensions.what_if import comparison, outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.comparison import Compared, Pair, read_by
+from glassformer.extensions.what_if.second_run import address_of, differ
 from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
@@ -34,7 +33,7 @@ from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.view import MAIN, Slot
+from glassformer.state.view import MAIN, SECOND, Slot
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
@@ -52,7 +51,6 @@ OTHER: Final[dict[Compared, Sentence]] = {
     "ways": say("**Right:** the same model, run differently"),
 }
 CONTROL: Final = say("**Left:** the unchanged model")
-CHANGED: Final = say("**Right:** the changed model")
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -76,14 +74,14 @@ def draw(checkpoint: Checkpoint) -> None:
         st.markdown(CONTROL if changed else _right(compared))
         pair = second_run.beside(main, compared) if not main.earlier else None
     with main_place:
-        st.markdown(_left(main, compared) if not changed else CHANGED)
+        st.markdown(_left(main, compared) if not changed else OTHER["changed"])
         if pair is None:
             sentence(main, compact=True)
     if pair is not None:
         _both(pair, head, left, right)
     elif main.trace.n_steps:
         outputs.draw_alone(main, branches=compared == "branches")
-    second_run.publish(main, pair)
+    second_run.shown(main, pair).publish()
 
 
 def _control_alone(checkpoint: Checkpoint) -> None:
@@ -91,11 +89,12 @@ def _control_alone(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown(CONTROL)
-        control = second_run.control(checkpoint)
+        session.stand(SECOND, interventions=(), notes=())
+        control = open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
         if control is not None:
             sentence(control, compact=True)
     with right:
-        st.markdown(CHANGED)
+        st.markdown(OTHER["changed"])
         st.caption(say("The changed model could not be run; the message above gives the reason."))
 
 
@@ -180,7 +179,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,
-        shown=second_run.shown(pair),
+        shown=second_run.shown(pair.main, pair),
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         said = say_n(
@@ -322,9 +321,8 @@ def _still(of: Origin, moment: dict[str, Any]) -> str:
 
 def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_left: bool) -> None:
     open_cells = left.allowed | right.allowed
-    title = say("Right − left: {map}", map=_name(left))
-    if _name(left) != _name(right):
-        title = say("Right − left: {map}", map=joined(" − ", [_name(right), _name(left)]))
+    names = dict.fromkeys([_name(right), _name(left)])  # one, where both maps are of one head
+    title = say("Right − left: {map}", map=joined(" − ", names))
     change = np.where(right.allowed, right.weights, 0.0) - np.where(left.allowed, left.weights, 0.0)
     figure = heat(
         title,

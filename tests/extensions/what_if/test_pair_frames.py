@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.what_if.compare import pair_pictures
+from glassformer.extensions.what_if import pair_pictures
 from glassformer.extensions.what_if.comparison import pair_of
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen

@@ -318,12 +318,8 @@ def _read_branch(text: str, main: OpenRun) -> Branch | None:
     return branch if max(branch) < len(main.trace.vocabulary) else None
 
 
-def branching(run: OpenRun) -> Callable[[Branch], None]:
-    """A callback that sets the second run's branch; it must not hold the run, because sessions keep callbacks."""
-    return partial(_branch_off, own_choice(run.trace.query))
-
-
-def _branch_off(base: Query, branch: Branch) -> None:
+def branch_off(base: Query, branch: Branch) -> None:
+    """Callback: set the second run's branch; it does not hold the run, because sessions keep callbacks."""
     session.remember(MAIN, base, branch)
     session.stand(MAIN, notes=())
     differ(forced=_written(branch), result=None)
@@ -345,12 +341,6 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
     second, notes = comparison.second_of(replace(main.link, view=main.view))
     run = _second(checkpoint, second, main, notes)
     return None if run is None else Pair(compared, main, run)
-
-
-def control(checkpoint: Checkpoint) -> OpenRun | None:
-    """Open the control of the requested run, if the changed run failed."""
-    session.stand(SECOND, interventions=(), notes=())
-    return open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
 
 
 def stands_right(compared: Compared) -> bool:
@@ -405,11 +395,6 @@ class ShownPair:
         replace(self.main, link=replace(self.main.link, beside=beside)).publish(step, carries=carries)
 
 
-def shown(pair: Pair[OpenRun]) -> ShownPair:
+def shown(main: OpenRun, pair: Pair[OpenRun] | None) -> ShownPair:
     """The same for what comes later and must not hold the runs."""
-    return ShownPair(pair.main.shown(), pair.main.trace.n_steps, pair.second.trace.n_steps)
-
-
-def publish(main: OpenRun, pair: Pair[OpenRun] | None) -> None:
-    """Publish the URL of the shown runs."""
-    (shown(pair) if pair else ShownPair(main.shown(), main.trace.n_steps, 0)).publish()
+    return ShownPair(main.shown(), main.trace.n_steps, pair.second.trace.n_steps if pair else 0)

@@ -1,6 +1,10 @@
-"""Part "From minimal to complete": loss and output with the model's parts all off, then switched on one by one.
+"""Parts "Gradients" and "From minimal to complete" of What matters: runs without some parts of the model.
 
-Each is a change of *What if*. Nothing is trained again, and the order matters: what is off hides what is on already.
+Gradients are of ln p by layer, with and without residual connections and norms. The ladder is the loss and the output
+with the model's parts all off, then switched on one by one; the order matters: what is off hides what is on already.
+
+Each is a change of *What if*. Only the run is changed, not the training: a model trained without residual connections
+would have other weights.
 """
 
 from collections.abc import Callable
@@ -11,29 +15,108 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.grammar import finite, table
-from glassformer.charts.marks import Axis, Numbers, bars
-from glassformer.extensions.effects.attribution_pictures import MATTERS
+from glassformer.charts import theme
+from glassformer.charts.grammar import finite, stroke, table
+from glassformer.charts.marks import Axis, Numbers, Scale, Series, bars, lines
+from glassformer.extensions.effects.attribution.gradients import by_depth
+from glassformer.extensions.effects.attribution.target import AttributionTarget
+from glassformer.extensions.effects.attribution_pictures import MATTERS, has_step, measured_of
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.what_if.interventions.layer_changes import NoNorm, NoResidual
+from glassformer.extensions.what_if.interventions.layer_changes import NoNorm, NoResidual, SwapNorms
 from glassformer.extensions.what_if.interventions.miswiring import Miswiring
 from glassformer.extensions.what_if.interventions.piece_changes import NoPositions
 from glassformer.extensions.what_if.interventions.score_changes import ScoreScale
 from glassformer.extensions.what_if.sweeps import apart, readings
 from glassformer.extensions.what_if.two_runs import reference_ids
+from glassformer.runs.map_axes import STACK_NAMES
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.server.jobs import SMALL
 from glassformer.server.model_runner import cost_of
 from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.errors import QueryError
-from transformer.i18n import Sentence, say
+from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.taps import both
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Greedy, Runnable
 from transformer.runs.running import write
 from transformer.runs.trace import Trace
+
+CHANGES: Final[dict[str, tuple[type[NoResidual | NoNorm | SwapNorms], ...]]] = {
+    say("unchanged"): (),
+    say("without residual connections"): (NoResidual,),
+    say("without norms"): (NoNorm,),
+    say("without both"): (NoResidual, NoNorm),
+    say("pre-norm and post-norm swapped"): (SwapNorms,),
+}
+
+
+COLOURS: Final = (theme.MARK_COLOR, theme.TARGET_COLOR, theme.SOURCE_COLOR, theme.NEUTRAL_COLOR, theme.GUIDE_COLOR)
+
+
+@dataclass(frozen=True)
+class Depths(RunScene):
+    """Gradients by depth."""
+
+    places: dict[str, str]  # the site of each layer's input, by what it is called
+    norms: np.ndarray  # of each change at each place; NaN where a model cannot be changed so [change, place]
+
+
+def depths(run: ViewedRun) -> Depths | None:
+    """The gradients of the step's log-probability; None where there is no step whose token may be seen."""
+    if not has_step(run):
+        return None
+    checkpoint, parts = run.checkpoint, anatomy(run.checkpoint.config)
+    places: dict[str, str] = {
+        say("{stack} {layer}", stack=STACK_NAMES[one.name], layer=layer + 1): f"{one.name}.{layer - 1}.output"
+        if layer
+        else f"{one.name}.embedding.output"
+        for one in parts.stacks
+        for layer in range(one.n_layers)
+    }
+
+    def work(asked: AttributionTarget) -> np.ndarray:
+        found = np.full((len(CHANGES), len(places)), np.nan)
+        for row, changes in enumerate(CHANGES.values()):
+            if not any(change.unfit(checkpoint.config) for change in changes):
+                changed = both(asked.tap, tap_for([change() for change in changes], checkpoint))
+                found[row] = by_depth(replace(asked, tap=changed), list(places.values()))
+        return found
+
+    return Depths(run, places, measured_of(run, "depths", work))
+
+
+DEPTHS = MATTERS.part("depth", depths, asks=True)
+
+
+@DEPTHS.picture("matters_depths", say("Gradients by depth"), follows="server")
+def gradients(o: Depths) -> Plot:
+    """A line for each change."""
+    token, post = o.run.trace.tgt_tokens[o.run.view.step], o.run.checkpoint.config.norm == "post"
+    series = [
+        Series(name, np.where(norms > 0, norms, np.nan), stroke(colour, 2, size=7))
+        for name, norms, colour in zip(CHANGES, o.norms, COLOURS, strict=True)
+        if np.isfinite(norms).any()
+    ]
+    title = say("Gradient of ln p({token}) by layer", token=token)
+    up = Scale(say("Gradient norm, nats"), {"type": "log", "exponentformat": "power"})
+    drawn = lines(title, Axis(say("Input of layer"), list(o.places)), up, series, height=460, top=140)
+    read = say(
+        "Each point is ‖∂ ln p / ∂x‖, where x is all tokens' vectors at a layer's input. In backpropagation, "
+        "the gradient of the loss flows from right to left. The trained weights stay the same."
+    )
+    own = (
+        say("This model is post-norm: a norm on every path back rescales the gradient.")
+        if post
+        else say("This model is pre-norm: the residual connections are a path back without norms.")
+    )
+    return Plot(spec=drawn["spec"], alt=drawn["alt"], how_to_read=joined(" ", [read, own]), fit=True)
+
+
+# ------------------------------------------------------------------------------------------------ the ladder
 
 Climb = list[tuple[float, str]]
 PARTS: Final[tuple[tuple[Sentence, Intervention], ...]] = (
@@ -77,9 +160,6 @@ def climb(checkpoint: Runnable, trace: Trace, ids: tuple[int, ...], pause: Calla
                 number = apart(*(readings(checkpoint, trace, one)[1] for one in (trace.query, asked)))
         found.append((number, output))
     return found
-
-
-# ------------------------------------------------------------------------------------------------ the picture
 
 
 @dataclass(frozen=True)

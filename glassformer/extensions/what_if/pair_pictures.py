@@ -15,7 +15,7 @@ from glassformer.charts.aligned import HOW_TO_READ_CROSSED, Row, aligned_outputs
 from glassformer.charts.candidates import HOW_TO_READ, candidates_spec
 from glassformer.charts.theme import shortened
 from glassformer.extensions.what_if.comparison import Pair, cross, pair_of, read_by
-from glassformer.extensions.what_if.two_runs import Aligned, Crossed, aligned, first_difference, own_log_probs
+from glassformer.extensions.what_if.two_runs import Crossed, aligned, first_difference, own_log_probs
 from glassformer.runs.picture import Captions, CaptionTable, Page, Plot
 from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, branch_at
 from glassformer.state.view import Click, place_of
@@ -104,9 +104,7 @@ def verdict(pair: Pair[ViewedRun]) -> str:
                right=pieces[1])  # fmt: skip
 
 
-@lru_cache(maxsize=64)  # each step draws the same outputs
-def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Aligned, ...]:
-    return aligned(left, right)
+_aligned = lru_cache(maxsize=64)(aligned)  # each step draws the same outputs
 
 
 def rows_of(pair: Pair[ViewedRun], both: Both) -> list[Row]:

@@ -16,15 +16,16 @@ import numpy as np
 
 from glassformer.charts.aligned import Row
 from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
-from glassformer.extensions.what_if.compare.second_run import branching
+from glassformer.extensions.what_if import pair_pictures
 from glassformer.extensions.what_if.comparison import Pair
+from glassformer.extensions.what_if.pair_pictures import Both, crossed_of, effect, rows_of, verdict
+from glassformer.extensions.what_if.second_run import branch_off
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
+from glassformer.runs.viewed_run import own_choice
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import frame, st
 from transformer.analysis.hidden_pieces import Hidden
@@ -121,14 +122,14 @@ def _total(name: str, left: np.ndarray, right: np.ndarray) -> list[Any]:
 
 def draw_candidates(pair: Pair[OpenRun]) -> None:
     """Draw both lists of two runs with an output, and what changed between them; errors as of `read_by`."""
-    take = branching(pair.main)
+    take = partial(branch_off, own_choice(pair.main.trace.query))
     drawing.beside(*(partial(show, one, pair, take=take) for one in (pair_pictures.left, pair_pictures.right)))
 
 
 def draw_alone(run: OpenRun, *, branches: bool) -> None:
     """Draw the candidates of a run that nothing is beside yet; where branches are compared, a click makes one."""
     pair = Pair("branches" if branches else "ways", run, run)
-    show(pair_pictures.left, pair, take=branching(run))
+    show(pair_pictures.left, pair, take=partial(branch_off, own_choice(run.trace.query)))
 
 
 VECTORS: Final = "compared_vectors"
@@ -145,27 +146,19 @@ HOW_TO_READ: Final = say(
 def draw_vectors(pair: Pair[OpenRun]) -> None:
     """Draw what can be compared where there are no two outputs."""
     st.info(WRITES_NOTHING, icon=":material/info:")
-    if not (_reads(pair.left) and _reads(pair.right)):
+    configs = [run.checkpoint.config for run in pair.runs]
+    if not all(anatomy(config).reads for config in configs):
         return
-    if (why := _apart(pair)) is not None:
-        st.caption(why)
+    if len(pair.left.trace.src_ids) != len(pair.right.trace.src_ids):
+        st.caption(OTHER_TEXTS)
+        return
+    if configs[0].d_model != configs[1].d_model:
+        st.caption(OTHER_WIDTHS)
         return
     attempt(lambda: _vectors(pair))
     left, right = gap_of(pair.left), gap_of(pair.right)
     if left is not None and right is not None and pair.left.trace.src_ids == pair.right.trace.src_ids:
         attempt(lambda: _hidden_pieces(pair, left, right))
-
-
-def _reads(run: OpenRun) -> bool:
-    return anatomy(run.checkpoint.config).reads
-
-
-def _apart(pair: Pair[OpenRun]) -> str | None:
-    """Why the vectors cannot be compared; None if they can."""
-    left, right = pair.left, pair.right
-    if len(left.trace.src_ids) != len(right.trace.src_ids):
-        return OTHER_TEXTS
-    return None if left.checkpoint.config.d_model == right.checkpoint.config.d_model else OTHER_WIDTHS
 
 
 def alike(pair: Pair[OpenRun]) -> np.ndarray:

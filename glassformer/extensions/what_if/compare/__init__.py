@@ -1,1 +1,0 @@
-"""The page Compare: what is compared, both runs, their outputs, candidates and maps."""
