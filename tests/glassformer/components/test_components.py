@@ -9,7 +9,6 @@ from functools import partial
 from unittest.mock import AsyncMock
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
@@ -21,7 +20,7 @@ from glassformer.components.custom_component import Element
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
 from glassformer.components.packing import FINE_LEVELS
-from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
+from glassformer.components.plotly_component import figure_json, last_click
 from glassformer.components.served_scripts import StaticScriptsMiddleware
 from glassformer.components.stepper_view import (
     SourceChip,
@@ -33,6 +32,7 @@ from glassformer.components.stepper_view import (
     stepper,
 )
 from glassformer.glossary.glossary_page import glossary_list, glossary_marks
+from glassformer.shared.drawing import chart
 from glassformer.state.view import Click
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.reading import numbers
@@ -75,7 +75,7 @@ FLOW = Flow(
     "s", "Kind", "layer 1", ("a",), ("b",), "Q", "K", "target", "source", np.ones((1, 1, 1)), np.ones((1, 1)) > 0
 )
 DRAWN = {
-    "PlotlyPayload": partial(plotly_view, {"data": [], "layout": {}}, alt="a", height=1),
+    "PlotlyPayload": partial(chart, {"data": [], "layout": {"height": 1}}, alt="a", how_to_read=""),
     "StepperPayload": partial(stepper, RUN, step=0),
     "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
@@ -109,16 +109,14 @@ def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch):
 
 def test_cell_labels_are_not_sent_for_every_cell_other_figures_keep_theirs_and_what_none_can_hold_is_refused():
     pieces = [f"▁piece{place}" for place in range(40)]
-    figure = charts.heatmap(np.eye(40, dtype=np.float32), queries=pieces, keys=pieces, allowed=None, title="A map")
+    figure = charts.heatmap_spec(np.eye(40, dtype=np.float32), queries=pieces, keys=pieces, allowed=None, title="A map")
     text = figure_json(figure)
     assert len(text) < 20_000
     sent = json.loads(text)
     assert "customdata" not in sent["data"][0]
     assert sent["layout"]["meta"]["cells"]["rows"][3] == "4: <b>▁piece3</b>"
-    assert figure.data[0].customdata is not None
-    sent = json.loads(figure_json(go.Figure(go.Bar(x=[1], y=[2], customdata=[7]))))
-    assert sent["data"][0]["customdata"] == [7]
-    assert "template" not in sent["layout"]
+    bars = {"data": [{"type": "bar", "x": [1], "y": [2], "customdata": [7]}], "layout": {}}
+    assert json.loads(figure_json(bars))["data"][0]["customdata"] == [7]
     with pytest.raises(TypeError, match="ndarray"):
         figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
 
@@ -139,9 +137,11 @@ def test_numbers_arrive_exactly_in_kinds_that_plotly_has():
     [None, [], {"curve": 0}, {"curve": "0", "index": [1]}, {"curve": 0, "index": "1"}, {"curve": -1, "index": [1]},
      {"curve": 0, "index": [1.5]}, {"curve": True, "index": [1]}, {"curve": 0, "index": [-1]}, {"index": [1]}],
 )  # fmt: skip
-def test_a_click_is_read_and_what_is_none_is_none(raw):
-    assert parse_click(raw) is None
-    assert parse_click({"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}) == Click(0, (2, 3), 17)
+def test_a_click_is_read_and_what_is_none_is_none(raw, monkeypatch):
+    good = {"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}
+    monkeypatch.setattr("streamlit.session_state", {"a": {"click": raw}, "b": {"click": good}})
+    assert last_click("a") is None
+    assert last_click("b") == Click(0, (2, 3), 17)
 
 
 def test_a_large_map_is_sent_as_the_numbers_it_has():
