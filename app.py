@@ -17,10 +17,10 @@ from importlib import import_module
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.served_scripts import StaticScriptsMiddleware, link
+from glassformer.components.custom_component import StaticScriptsMiddleware, link
 from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import cross_origin, descriptors, render_lock, replicas, server_options, streamlit_private
+from glassformer.server import descriptors, render_lock, replicas, server_options, streamlit_private
 from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
 from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
@@ -34,8 +34,8 @@ try:
     streamlit_private.begin()
     replicas.check()
     server_options.device()
-    framed_by = cross_origin.frame_ancestors()
-    streamlit_private.allow_hosts(cross_origin.allowed_hosts())
+    framed_by = server_options.frame_ancestors()
+    streamlit_private.allow_hosts(server_options.allowed_hosts())
 except GlassformerError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all
 

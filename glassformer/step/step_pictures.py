@@ -18,8 +18,7 @@ from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import HOW_TO_READ_PROMPT
 from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import literal
-from glassformer.maps import seen_map
-from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, seen_map
 from glassformer.runs.picture import Page, Part, Plot
 from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, VisibleTrace, heads_name, is_yours
 from glassformer.state.view import place_of

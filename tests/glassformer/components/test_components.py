@@ -15,13 +15,11 @@ from starlette.testclient import TestClient
 
 from glassformer import charts
 from glassformer.charts.heatmap import shortened
-from glassformer.components import custom_component, served_scripts
-from glassformer.components.custom_component import Element
-from glassformer.components.flow_component import flow_view
-from glassformer.components.flow_data import Flow
+from glassformer.components import custom_component
+from glassformer.components.custom_component import Element, StaticScriptsMiddleware
+from glassformer.components.flow_component import Flow, flow_view
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, last_click
-from glassformer.components.served_scripts import StaticScriptsMiddleware
 from glassformer.components.stepper_view import (
     SourceChip,
     StepperRun,
@@ -58,7 +56,7 @@ def test_our_script_is_named_by_its_text_asks_no_other_machine_and_each_componen
         assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
         assert "//" not in loader
         assert len(loader) < 800  # it is sent with every element
-    ours, plotly = served_scripts.link().split(", ")  # pages fetch both ahead
+    ours, plotly = custom_component.link().split(", ")  # pages fetch both ahead
     assert ours == f"<app/static/{before}>; rel=modulepreload; fetchpriority=low"
     assert plotly == f"<app/static/{custom_component.PLOTLY_FILE}>; rel=preload; as=script; fetchpriority=low"
     monkeypatch.setattr(custom_component, "script", lambda: "// another")
@@ -214,7 +212,7 @@ def fetched(name, *, method="GET", base="", accepts="gzip, br", **headers):
 def test_a_script_is_served_packed_and_to_be_kept_and_whole_to_whoever_cannot_unpack_it():
     for name, base in ((SCRIPT, ""), (SCRIPT, "/below"), (custom_component.PLOTLY_FILE, "")):
         found = fetched(name, base=base)
-        assert found.content == gzip.decompress(served_scripts.served()[name])
+        assert found.content == gzip.decompress(custom_component.served()[name])
         assert found.headers["content-type"].startswith("text/javascript")
         assert "immutable" in found.headers["cache-control"]
         assert found.headers["content-encoding"] == "gzip"

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from glassformer.charts.theme import HEAD_COLOURS
-from glassformer.components.flow_component import last_choice
-from glassformer.components.flow_data import Flow, Pin, encoded
+from glassformer.components.flow_component import Flow, Pin, encoded, last_choice
 from glassformer.components.packing import COARSE_LEVELS, FINE_LEVELS
 from tests.glassformer.unpacking import flow_weights
 

@@ -21,10 +21,9 @@ from glassformer.extensions.what_if.comparison import Compared, Pair, read_by
 from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
-from glassformer.maps import SeenMap, seen_map
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.map_axes import KIND_NAMES, SeenMap, seen_map
 from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.run_address import publish
 from glassformer.runs.show import show
