@@ -61,17 +61,6 @@ class StepperRun:
     # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     still: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse a run whose parts do not fit together."""
-        steps = len(self.target)
-        if len(self.texts) != steps:
-            raise ValueError(f"{len(self.texts)} texts for {steps} output tokens: give one text for each step.")
-        shape = (1 if self.still else steps, len(self.source))
-        if self.shading is not None and self.shading.shape != shape:
-            raise ValueError(
-                f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source tokens."
-            )
-
     def without_numbers(self) -> StepperRun:
         """The same run without what the model weighed: a lesson asks for it first."""
         bare = tuple(replace(chip, probability=None) for chip in self.target)
@@ -113,8 +102,8 @@ def stepper(
     # Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click there picks
     # the piece, to see who looks at it.
     on_choose: Callable[[], None] | None = None,
-) -> int:
-    """Show a run and let the reader step through it; gives back the step that the reader rests on, from 0."""
+) -> None:
+    """Show a run and let the reader step through it."""
     payload = {
         "name": key,
         "run": run.plain,
@@ -132,7 +121,6 @@ def stepper(
         "choosable": on_choose is not None,
     }
     _STEPPER.draw(payload, key=key, hears={"step": on_step_change, "chosen": on_choose})
-    return settled_step(run, key=key, step=step, step_revision=step_revision)
 
 
 def rest(*, key: str, addresses: tuple[str, str] | None, on_step_change: Callable[[], None]) -> None:

@@ -156,8 +156,7 @@ def _decoding(reader: Reader, name: str) -> Decoding:
     how = reader.text(name, MAX_NAME)
     if how in WAYS:
         kind, settings = WAYS[how]
-        read = ((one, reader.integer if isinstance(one.least, int) else reader.number) for one in settings)
-        found = {one.field: ask(one.name, one.least, one.most) for one, ask in read}
+        found = {one.field: reader.in_range(one.name, type(one.least), one.least, one.most) for one in settings}
         decoding: Decoding = kind(**{field: value for field, value in found.items() if value is not None})
         return decoding
     if how not in (None, "greedy"):
@@ -272,7 +271,7 @@ def read_link(said: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]
     reader = Reader(said)
     link = Link(**read_fields(declared(Link), reader))
     if isinstance(link.decoding, Beam):
-        result = (reader.integer("result", 1, link.decoding.size) or 1) - 1
+        result = (reader.in_range("result", int, 1, link.decoding.size) or 1) - 1
         link = replace(link, hypothesis=result)
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())
