@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -37,13 +36,6 @@ class Still:
     label: str = ""  # what they are, as a sentence
 
 
-class Publishes(Protocol):
-    """Writes an address; a session keeps it, so it holds no run."""
-
-    def publish(self, step: int, *, carries: bool = True) -> None:
-        """As of `glassformer.runs.run_address.RunUrl`."""
-
-
 def sentence(
     run: OpenRun,
     *,
@@ -56,7 +48,7 @@ def sentence(
     chosen: ChosenToken | None = None,
     moved: Callable[[], None] | None = None,
     beside: Slot | None = None,
-    shown: Publishes | None = None,
+    publish: Callable[..., None] | None = None,
 ) -> None:
     """Draw the source and the output with the controls of the step.
 
@@ -72,7 +64,8 @@ def sentence(
         chosen: The selected source piece, if a click selects another.
         moved: Called once the user has come to rest on another step. A session keeps it: it must not hold a run.
         beside: The slot of another run whose stepper moves together with this one.
-        shown: Writes the URL of a step for which nothing is drawn, if that says more than this run.
+        publish: Writes the URL of a step for which nothing is drawn, as `RunUrl.publish`, if that says more than this
+            run. A session keeps it: it must not hold a run.
     """
     told, key = run.stepper, run.key(session.STEPPER)
     if still is not None and not run.view.guess:
@@ -104,7 +97,7 @@ def sentence(
     with st.container(key=run.key(page_style.REST)):
         alone = run.shown()
         addresses = alone.addresses() if beside is None else None  # of two runs both steps have to be heard
-        _hears_of_steps(run.stepper, key, run.slot, shown or alone, addresses)
+        _hears_of_steps(run.stepper, key, run.slot, publish or alone.publish, addresses)
 
 
 def _asks(run: OpenRun) -> bool:
@@ -116,13 +109,15 @@ def _asks(run: OpenRun) -> bool:
 
 
 @st.fragment
-def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes, addresses: tuple[str, str] | None) -> None:
+def _hears_of_steps(
+    run: StepperRun, key: str, slot: Slot, publish: Callable[..., None], addresses: tuple[str, str] | None
+) -> None:
     """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
     if st.session_state.pop(f"{slot}{RESTED}", False):
         here = session.standing(slot)
         step = settled_step(run, key=key, step=here.view.step, step_revision=here.step_revision)
         session.replace(slot, step=step)
-        shown.publish(step, carries=False)
+        publish(step, carries=False)
         if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
             kept.step = step
     addresses = None if global_params.guidance().leads else addresses  # a class follows its teacher's steps

@@ -68,7 +68,10 @@ def typed() -> None:
 
 
 def _read_with(model: str, text: str) -> None:
-    session.read_with(model, text)
+    """Callback: another checkpoint, and a sentence for it."""
+    st.session_state[session.MODEL] = model
+    session.change_model()
+    st.session_state[session.SOURCE] = text
     follow_soon()
 
 
@@ -174,17 +177,13 @@ EXAMPLES: Final = "example_menu"
 LONGEST: Final = 160  # characters of what maps are of; the Checkpoints page has the whole text
 
 
+@st.fragment
 def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     """Draw a page about a sentence; another sentence draws it again, but not the sidebar and the menu beside it.
 
     `draw` draws what is below the source box; best a fragment itself, as a step need not draw the box again.
     """
     st.html(page_style.TO_SENTENCE)
-    _of_a_sentence(title, checkpoint, draw)
-
-
-@st.fragment
-def _of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
     if cover_box.covered(cover_box.ALL):

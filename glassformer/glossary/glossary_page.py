@@ -147,15 +147,6 @@ _MARKS = Element("glossary_marks", isolated=False)
 _LIST = Element("glossary_list")
 
 
-def glossary_marks(terms: Sequence[dict[str, str]], *, key: str, apart: str) -> None:
-    """Underline the first occurrence of each term on the current page.
-
-    Each has its `id`, `name` and `text`, optionally `also` (synonyms) and `among`: words of which one has to be in the
-    same paragraph. `apart` are phrases in which the words of a term mean something else, separated by "|".
-    """
-    _MARKS.draw({"terms": terms, "apart": apart}, key=key)
-
-
 def glossary_list(terms: Sequence[dict[str, str]], *, key: str, chosen: str, on_choice: Callable[[], None]) -> None:
     """Draw all terms with a field to search in; `chosen` is the id of the one that is shown first, "" for none.
 
@@ -171,7 +162,7 @@ LIST = "glossary_list"
 
 def underline() -> None:
     """Have the browser underline the terms of whatever page is drawn."""
-    glossary_marks([term.plain() for term in TERMS], key=MARKS, apart=APART)
+    _MARKS.draw({"terms": [term.plain() for term in TERMS], "apart": APART}, key=MARKS)
 
 
 def draw(checkpoint: Checkpoint | LabelledMaps) -> None:

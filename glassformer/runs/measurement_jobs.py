@@ -56,12 +56,7 @@ Measuring = Callable[[], Generator[MeasurementProgress, None, _Result]]
 @st.cache_resource(show_spinner=False)
 def studies() -> JobRegistry[Hashable]:
     """What is measured for the server's visitors; each job tells its `MeasurementProgress`."""
-    return new_studies()
-
-
-def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> JobRegistry[Hashable]:
-    """Room for measurements."""
-    return JobRegistry(too_many, most=most, at_once=most, room=cache_bytes, size=_size)
+    return JobRegistry(too_many, most=MOST_UNDER_WAY, at_once=MOST_UNDER_WAY, room=CACHE_BYTES, size=_size)
 
 
 def begins_by_itself(checkpoint: "Checkpoint") -> bool:

@@ -53,22 +53,29 @@ BYTE_LEVEL: Final = "Ġ"
 GOES_ON: Final = "##"
 
 
+class _HasMaps:
+    trace: Any
+
+    def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
+        """What some work computes from each layer's maps [head, query, key], or from those of `layers`, from 0.
+
+        `key` identifies the work and all its inputs but the run. A trace without maps asks the model (`BusyError`).
+        """
+        maps = self.trace.maps(kind)
+        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
+
+    def heads(self, kind: Kind, layer: int) -> np.ndarray:
+        """The maps of all heads of a layer [head, query, key]; errors as `each`."""
+        return self.each(kind, whole, key="heads", layers=(layer,))[0]
+
+
 @dataclass(frozen=True)
-class VisibleMaps:
+class VisibleMaps(_HasMaps):
     """Given maps, and what of them is looked at."""
 
     trace: LabelledMaps  # the maps, which stand where a run's trace does
     view: View  # what is looked at; its attention, layer and head are there
     slot: Slot = MAIN  # where it is drawn
-
-    def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """As `VisibleTrace.each`."""
-        maps = self.trace.maps(kind)
-        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
-
-    def heads(self, kind: Kind, layer: int) -> np.ndarray:
-        """The maps of all heads of a layer [head, query, key]."""
-        return np.asarray(self.trace.maps(kind)[layer])
 
 
 def marked(labels: Sequence[str]) -> list[str]:
@@ -102,7 +109,7 @@ HIDDEN = "?"
 
 
 @dataclass(frozen=True)
-class VisibleTrace:
+class VisibleTrace(_HasMaps):
     """A trace, what of it is looked at, and what must stay hidden."""
 
     trace: Trace  # the run
@@ -145,18 +152,10 @@ class VisibleTrace:
         return chosen_map(self, self.kind)
 
     def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """What some work computes from each layer's maps [head, query, key], or from those of `layers`, from 0.
-
-        `key` identifies the work and all its inputs but the run. A trace without maps asks the model (`BusyError`).
-        """
+        """As of `_HasMaps`; what the trace does not keep the model makes again."""
         if self.by_layer is not None and not self.trace.keeps_maps:
             return self.by_layer(kind, work, key=key, layers=layers)
-        maps = self.trace.maps(kind)
-        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
-
-    def heads(self, kind: Kind, layer: int) -> np.ndarray:
-        """The maps of all heads of a layer [head, query, key]; errors as `each`."""
-        return self.each(kind, whole, key="heads", layers=(layer,))[0]
+        return super().each(kind, work, key=key, layers=layers)
 
     def whose(self) -> Sentence:
         """Which layer and head that is; a mean says that it is one."""

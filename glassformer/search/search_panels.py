@@ -71,7 +71,7 @@ def sliders(run: OpenRun) -> None:
     columns = st.columns(3, gap="medium")
     with columns[0]:
         kept = _kept(run.slot, "try_temperature", how.temperature)
-        controls.decimal(
+        controls.slider(
             kept,
             say("Temperature"),
             0.05,
@@ -86,12 +86,12 @@ def sliders(run: OpenRun) -> None:
         controls.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
-        controls.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all tokens."))
+        controls.slider(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all tokens."))
     _ways(run, how)
 
 
 def _kept(slot: Slot, name: str, value: object) -> ControlBinding:
-    return ControlBinding(f"{slot}{name}", value, partial(controls.put, slot, name, ()))
+    return replace(controls.field(slot, name), value=value)
 
 
 def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:

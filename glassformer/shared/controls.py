@@ -27,6 +27,7 @@ NONE: Final = "none"  # stands for None among a widget's options: Streamlit take
 _LABELS: Final = "labels"
 _NUMBERS: Final = "folded_keys"  # in the session: how often each was renewed
 _Value = TypeVar("_Value")
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -214,21 +215,20 @@ def fold(kept: ControlBinding, label: str) -> Any:
     return st.expander(label, type="compact", key=kept.key, expanded=bool(kept.value), on_change=_taking(kept, bool))
 
 
-def slider(kept: ControlBinding, label: str, least: int, most: int) -> int:
-    """Draw a slider of whole numbers; a value outside shows as the nearest."""
-    value = min(max(int(kept.value), least), most)
+def slider(
+    kept: ControlBinding,
+    label: str,
+    least: _Number,
+    most: _Number,
+    *,
+    step: _Number | None = None,
+    help: str | None = None,
+) -> _Number:
+    """Draw a slider of whole numbers, or of fractions where its ends are; a value outside shows as the nearest."""
+    kind = type(least)
+    value = min(max(kind(kept.value), least), most)
     _set(kept.key, value)
-    st.slider(label, least, most, key=kept.key, on_change=_taking(kept, int))
-    return value
-
-
-def decimal(
-    kept: ControlBinding, label: str, least: float, most: float, *, step: float, help: str | None = None
-) -> float:
-    """Draw a slider of numbers with a fraction."""
-    value = min(max(float(kept.value), least), most)
-    _set(kept.key, value)
-    st.slider(label, least, most, step=step, key=kept.key, on_change=_taking(kept, float), help=help)
+    st.slider(label, least, most, step=step, key=kept.key, on_change=_taking(kept, kind), help=help)
     return value
 
 

@@ -123,7 +123,7 @@ def replace(slot: Slot, **changes: Any) -> None:
 def begin(page: str) -> None:
     """Take over the address if it changed from outside; call it once, before any widget of the page."""
     global_params.begin()
-    _take_over(page, global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
+    _take_over(page, _in_bar())
     for part in global_params.parts():
         for note in part.take_notes():
             add_note(note)
@@ -190,10 +190,15 @@ def spelled(link: Link) -> dict[str, str]:
 
 def browser_wrote(query: str) -> None:
     """Callback: the browser wrote the current URL for a step; it is not an opened link."""
-    said = global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
+    said = _in_bar()
     written = parse_qs(query, keep_blank_values=True)
     if said == global_params.without({name: tuple(values) for name, values in written.items()}):
         st.session_state[URL_WRITTEN] = said
+
+
+def _in_bar() -> dict[str, tuple[str, ...]]:
+    """The parameters of a link that the address bar has."""
+    return global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
 
 
 def _but_the_step(parameters: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -370,13 +375,6 @@ def change_moment(model: str) -> None:
 def pass_by(passing: bool) -> None:
     """Callback: whether what is shown next is shown in passing; the address says only where the reader rests."""
     st.session_state[PASSING] = passing
-
-
-def read_with(model: str, sentence: str) -> None:
-    """Callback: another checkpoint, and a sentence for it."""
-    st.session_state[MODEL] = model
-    change_model()
-    st.session_state[SOURCE] = sentence
 
 
 # ---------------------------------------------------------------- what is said, and where a run stands

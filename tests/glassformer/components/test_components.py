@@ -29,7 +29,7 @@ from glassformer.components.stepper_view import (
     settled_step,
     stepper,
 )
-from glassformer.glossary.glossary_page import glossary_list, glossary_marks
+from glassformer.glossary.glossary_page import glossary_list, underline
 from glassformer.shared.drawing import chart
 from glassformer.state.view import Click
 from tests.glassformer.unpacking import numbers_of
@@ -77,7 +77,7 @@ DRAWN = {
     "StepperPayload": partial(stepper, RUN, step=0),
     "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
-    "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
+    "GlossaryMarksPayload": lambda key: underline(),
     "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
 }
 TYPES = custom_component.read_asset("components/common/payloads.d.ts")

@@ -179,7 +179,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,
-        shown=second_run.shown(pair),
+        publish=second_run.shown(pair).publish,
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         said = say_n(
