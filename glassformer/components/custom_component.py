@@ -220,7 +220,8 @@ class Element:
         For another language than English a payload also holds `lang`, its tag, and `words`: see `common/i18n.js`.
         """
         if (spoken := language.current()) != ENGLISH:
-            payload = said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}
+            payload = said_throughout(payload, spoken)
+            payload |= {"lang": language.tag_of(spoken), "words": browser_words(spoken)}
         # Streamlit only keeps state and returns events that have a callback.
         calls: dict[str, Any] = {f"on_{said}_change": call or (lambda: None) for said, call in (hears or {}).items()}
         return self._mount(key=key, data=[payload], **calls)

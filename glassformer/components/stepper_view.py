@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -60,11 +60,6 @@ class StepperRun:
     cut: bool = False  # whether it ended at a limit: then `stop_reason` is shown at every step
     # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     still: bool = False
-
-    def without_numbers(self) -> StepperRun:
-        """The same run without what the model weighed: a lesson asks for it first."""
-        bare = tuple(replace(chip, probability=None) for chip in self.target)
-        return replace(self, target=bare, shading=None, shading_label="")
 
     @cached_property
     def plain(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ LANGUAGE: Final = "language_choice"
 
 def language_choice() -> None:
     """Draw the choice of a language, if there is one."""
-    if not language.menu_is_needed():
+    if len(languages()) < 2:
         return
     st.session_state[LANGUAGE] = language.current()
     st.selectbox(

@@ -73,8 +73,9 @@ def sentence(
         told = replace(told, shading=shading, shading_label=still.label, still=True)
     if sourceless:
         told = replace(told, source=(), shading=None, shading_label="")
-    if cover_box.is_on():
-        told = told.without_numbers()
+    if cover_box.is_on():  # a lesson asks first what the model weighed
+        bare = tuple(replace(chip, probability=None) for chip in told.target)
+        told = replace(told, target=bare, shading=None, shading_label="")
     if told.still or not told.target:
         st.html(page_style.WITHOUT_CONTROLS)
     stepper(

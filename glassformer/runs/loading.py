@@ -105,11 +105,9 @@ class CheckpointCache:
             del self._under_way[which]
             if opening.exception() is None:
                 self._open[which] = opening
-            while len(self._open) > self._most or (len(self._open) > 1 and self._takes() > self._most_bytes):
-                self._open.popitem(last=False)
-
-    def _takes(self) -> int:
-        return sum(one.takes for one in self._open.values())
+            takes = sum(one.takes for one in self._open.values())
+            while len(self._open) > self._most or (len(self._open) > 1 and takes > self._most_bytes):
+                takes -= self._open.popitem(last=False)[1].takes
 
     def _make_room(self, n_bytes: int) -> None:
         """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from glassformer.runs import loading
 from glassformer.runs.map_axes import fit_given
@@ -14,13 +14,10 @@ from glassformer.runs.run_address import REVISION_LENGTH, publish
 from glassformer.runs.viewed_run import Viewed, VisibleMaps
 from glassformer.shared import drawing
 from glassformer.state import session
-from glassformer.state.view import MAIN, Slot
+from glassformer.state.view import MAIN
 from transformer.i18n import say
 from transformer.runs.query import Query
 from transformer.runs.trace import LabelledMaps
-
-if TYPE_CHECKING:
-    pass
 
 MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
 
@@ -49,24 +46,22 @@ class OpenMaps(Viewed):
 
     def publish(self) -> None:
         """Write the address of what is shown."""
-        if self.slot == MAIN:
-            publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
+        publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
 
 
 AnyRun = OpenRun | OpenMaps
 """What a panel draws that needs weights and labels alone."""
 
 
-def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
-    """What a slot looks at of given maps."""
-    here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
+def open_maps(maps: LabelledMaps, name: str) -> OpenMaps:
+    """What the main slot looks at of given maps."""
+    here, revision = session.standing(MAIN), maps.content_hash[:REVISION_LENGTH]
     if here.revision and here.revision != revision:
         session.add_note(
-            say("This link was made with a different version of {name}, so what it shows may have changed.", name=name),
-            slot,
+            say("This link was made with a different version of {name}, so what it shows may have changed.", name=name)
         )
     query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
-    session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
-    view, notes = fit_given(session.view(slot), maps)
-    drawing.notes((*session.take_notes(slot), *notes))
-    return OpenMaps(VisibleMaps(maps, view, slot), None, name)
+    session.stand(MAIN, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
+    view, notes = fit_given(session.view(), maps)
+    drawing.notes((*session.take_notes(), *notes))
+    return OpenMaps(VisibleMaps(maps, view), None, name)

@@ -197,12 +197,10 @@ def _suggest(checkpoint: Checkpoint, slot: Slot) -> None:
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:
-    if not anatomy(checkpoint.config).reads:
+    if not anatomy(checkpoint.config).reads or not checkpoint.card.source_code:
         return say("Type some text above, or pick an example.")
-    if checkpoint.card.source_code:
-        language = checkpoint.card.source_language
-        return say("Type a sentence in {language} above, or pick an example.", language=language)
-    return say("Type some text above, or pick an example.")
+    language = checkpoint.card.source_language
+    return say("Type a sentence in {language} above, or pick an example.", language=language)
 
 
 N_IDS: Final = 4

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
@@ -97,11 +97,10 @@ def show_beside(
     *,
     take: Callable[[Any], object] | None = None,
     widths: Sequence[int] = (),
-    gap: Literal["medium", "large"] = "large",
 ) -> None:
     """Draw two pictures of a scene beside each other; the rest is as for `show` and `drawing.beside`."""
     each = (partial(show, one, scene, take=take) for one in (first, second))
-    drawing.beside(*each, widths=widths, gap=gap)
+    drawing.beside(*each, widths=widths)
 
 
 def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = None) -> str:

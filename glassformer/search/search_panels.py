@@ -160,8 +160,8 @@ class SamplingRequest:
 class Draws(JobRegistry[SamplingRequest]):
     """The draws of a server; each job tells those that are there, a tuple of `Draw`."""
 
-    def __init__(self, runner: Callable[[], ModelRunner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
-        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+    def __init__(self, runner: Callable[[], ModelRunner]) -> None:
+        super().__init__(_too_many, most=MOST_KEPT, at_once=AT_ONCE, keeps_stopped=True)
         self._runner = runner
 
     def start(self, wanted: SamplingRequest, checkpoint: Checkpoint) -> Job:
@@ -257,11 +257,6 @@ def _begin(wanted: SamplingRequest, checkpoint: Checkpoint) -> None:
     attempt(lambda: jobs().start(wanted, checkpoint))
 
 
-def _cancel(wanted: SamplingRequest) -> None:
-    """Callback; a session keeps it, so it must not hold the job."""
-    jobs().withdraw(wanted)
-
-
 def _follow(wanted: SamplingRequest, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
     """How far it is, and what is there; a session keeps what a fragment is given, which must not be the run."""
     seen = jobs().look(wanted)
@@ -273,7 +268,8 @@ def _follow(wanted: SamplingRequest, slot: Slot, checkpoint: Checkpoint, link: L
         st.session_state[running] = wanted
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.progress(len(there) / wanted.n, text=_state(seen, wanted.n))
-            st.button(say("Cancel"), key=f"{slot}{CANCEL}", icon=":material/stop:", on_click=partial(_cancel, wanted))
+            stop = partial(jobs().withdraw, wanted)
+            st.button(say("Cancel"), key=f"{slot}{CANCEL}", icon=":material/stop:", on_click=stop)
     elif st.session_state.get(running) is not None:
         st.session_state[running] = None
         st.rerun()  # without looking again and again

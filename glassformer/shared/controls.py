@@ -130,27 +130,15 @@ def choose(
     *,
     otherwise: _Value | None = None,
     bare: bool = False,
-    disabled: bool = False,
-    help: str | None = None,
-    width: int = 120,
 ) -> _Value:
     """Draw a choice of a few as a row of buttons, of many as a menu; returns what is chosen.
 
-    Where `kept` is none of the options, `otherwise` is shown, or the first. A `bare` label is for screen readers
-    only; the width is that of a menu, in pixels.
+    Where `kept` is none of the options, `otherwise` is shown, or the first. A `bare` label is for screen readers only.
     """
     if len(options) - (None in options) > MOST_SEGMENTS:
-        return menu(kept, label, options, otherwise=otherwise, bare=bare, disabled=disabled, help=help, width=width)
+        return menu(kept, label, options, otherwise=otherwise, bare=bare, width=120)
     value, widget = _shown(kept, options, otherwise)
-    st.segmented_control(
-        label,
-        **widget,
-        required=True,
-        label_visibility="collapsed" if bare else "visible",
-        disabled=disabled,
-        help=help,
-        wrap=True,
-    )
+    st.segmented_control(label, **widget, required=True, label_visibility="collapsed" if bare else "visible", wrap=True)
     return value
 
 
@@ -166,7 +154,7 @@ def menu(
     width: int | None = None,
     folded: bool = False,
 ) -> _Value:
-    """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is.
+    """Draw a choice as a menu; arguments as for `choose`. Its width is in pixels; without one it takes all there is.
 
     In a popover it is `folded`, as `folded_key` says.
     """

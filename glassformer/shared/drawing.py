@@ -97,15 +97,10 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
     stands = session.standing(slot)
     query = stands.last_query if of_sentence else None
     name = str(st.session_state.get(f"{slot}{session.MODEL}") or st.session_state.get(session.MODEL) or "")
+    of = Origin(checkpoint=name, chart=here(title))
     if query is None:
-        return Origin(checkpoint=name, chart=here(title))
-    return Origin(
-        checkpoint=name,
-        sentence=query.source,
-        decoding=decoding_of(query),
-        chart=here(title),
-        rows=here(stands.last_rows),
-    )
+        return of
+    return replace(of, sentence=query.source, decoding=decoding_of(query), rows=here(stands.last_rows))
 
 
 def csv_button(

@@ -14,7 +14,7 @@ option, and as no choice if that is the option that was shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit
@@ -126,10 +126,8 @@ class _Door:
         return self._inner.__exit__(*raised)
 
 
-def _fragment(function: Callable[..., Any] | None = None, *, run_every: Any = None) -> Any:
+def _fragment(function: Callable[..., Any], *, run_every: Any = None) -> Any:
     """`streamlit.fragment`, whose runs take turns with all others."""
-    if function is None:
-        return partial(_fragment, run_every=run_every)
 
     @wraps(function)
     def draw(*args: Any, **kwargs: Any) -> Any:

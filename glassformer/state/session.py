@@ -143,8 +143,9 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
             for slot in SLOTS:
                 replace(slot, query=None, key=None)  # of other pieces there
             replace(MAIN, step=read_link(parameters)[0].view.step)  # the browser may have stepped since
-        if other_page:
-            _carry_over()
+        for key in WIDGETS if other_page else ():  # what a link had set on one page, another would not show
+            if key in state:
+                state[key] = state[key]
         return
     if parameters in state.get(URL_ON_ITS_WAY, ()) and state.get(WHEN_WRITTEN) != _asked():
         return
@@ -219,13 +220,6 @@ def link_to(parameters: dict[str, str]) -> None:
 def linked() -> dict[str, str]:
     """Where the links to other pages lead."""
     return st.session_state.get(URL_LINKED, {})
-
-
-def _carry_over() -> None:
-    """Set the request's widgets once more: what a link had set on one page, another would not show."""
-    for key in WIDGETS:
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
 
 
 def _wrote(parameters: dict[str, tuple[str, ...]], *, before: tuple[object, ...] = ()) -> None:
