@@ -23,7 +23,7 @@ from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.map_axes import KIND_NAMES, SeenMap, seen_map
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.run_address import publish
 from glassformer.runs.show import show
@@ -34,6 +34,7 @@ from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
+from glassformer.step.step_pictures import SeenMap, seen_map
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
