@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.components.stepper_view import StepperRun, last_chosen, rest, settled_step, stepper, written
+from glassformer.components.stepper_view import STEPPER, StepperRun, last_chosen, rest, settled_step, written
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PAGES
 from glassformer.runs.viewed_run import chosen_map, heads_name
@@ -68,33 +68,39 @@ def sentence(
             run. A session keeps it: it must not hold a run.
     """
     told, key = run.stepper, run.key(session.STEPPER)
-    if still is not None and not run.view.guess:
+    step, guess, is_covered = run.view.step, run.view.guess, cover_box.is_on()
+    if still is not None and not guess:
         shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
         told = replace(told, shading=shading, shading_label=still.label, still=True)
     if sourceless:
         told = replace(told, source=(), shading=None, shading_label="")
-    if cover_box.is_on():  # a lesson asks first what the model weighed
+    if is_covered:  # a lesson asks first what the model weighed
         bare = tuple(replace(chip, probability=None) for chip in told.target)
         told = replace(told, target=bare, shading=None, shading_label="")
     if told.still or not told.target:
         st.html(page_style.WITHOUT_CONTROLS)
-    stepper(
-        told,
-        key=key,
-        step=run.view.step,
-        step_revision=session.standing(run.slot).step_revision,
-        covered=run.view.guess,
-        revealed_step=run.view.step if run.view.guess and run.visible.revealed else None,
-        compact=compact,
-        led=led,
-        asks=asks or _asks(run),
-        large=large,
-        foretold=not cover_box.is_on(),
-        moves="" if beside is None else f"{beside}{session.STEPPER}",
-        chosen=None if chosen is None else chosen.place,
-        on_choose=None if chosen is None else partial(_choose, key, chosen.take),
-        on_step_change=partial(_settled, run.slot, moved),
-    )
+    payload = {
+        "name": key,
+        "run": told.plain,
+        # The browser takes the step only when the run or this is new: a page that is still running never throws back
+        # a user who steps on.
+        "step": step,
+        "step_revision": session.standing(run.slot).step_revision,
+        "covered": guess,  # the current piece and what follows from it are hidden behind "?"
+        # The one step whose piece is shown because it was guessed. Other steps stay covered even before Python hears
+        # that the reader moved on.
+        "revealed_step": step if guess and run.visible.revealed else None,
+        "foretold": not is_covered and not guess,  # what is still to come is there, in grey
+        "large": large,
+        "compact": compact,
+        "led": led,
+        "asks": asks or _asks(run),
+        "moves": "" if beside is None else f"{beside}{session.STEPPER}",
+        "chosen": None if chosen is None else chosen.place,
+        "choosable": chosen is not None,
+    }
+    hears = {"step": partial(_settled, run.slot, moved), "chosen": chosen and partial(_choose, key, chosen.take)}
+    STEPPER.draw(payload, key=key, hears=hears)
     with st.container(key=run.key(page_style.REST)):
         alone = run.shown()
         addresses = alone.addresses() if beside is None else None  # of two runs both steps have to be heard

@@ -20,17 +20,13 @@ from glassformer.components.custom_component import Element, StaticScriptsMiddle
 from glassformer.components.flow_component import Flow, flow_view
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, last_click
-from glassformer.components.stepper_view import (
-    SourceChip,
-    StepperRun,
-    TargetChip,
-    rest,
-    rest_key,
-    settled_step,
-    stepper,
-)
+from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, rest, rest_key, settled_step
+from glassformer.frame.sentence_stepper import sentence
 from glassformer.glossary.glossary_page import glossary_list, underline
+from glassformer.runs import loading
+from glassformer.runs.open_run import OpenRun, seen
 from glassformer.shared.drawing import chart
+from glassformer.state.link import Link
 from glassformer.state.view import Click
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.reading import numbers
@@ -74,7 +70,6 @@ FLOW = Flow(
 )
 DRAWN = {
     "PlotlyPayload": partial(chart, {"data": [], "layout": {"height": 1}}, alt="a", how_to_read=""),
-    "StepperPayload": partial(stepper, RUN, step=0),
     "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
     "GlossaryMarksPayload": lambda key: underline(),
@@ -97,9 +92,13 @@ def sends_what_its_type_names(monkeypatch, interface, draw):
     json.dumps(sent)
 
 
-def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch):
+def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch, reverse):
     for interface, draw in DRAWN.items():
-        sends_what_its_type_names(monkeypatch, interface, draw)
+        sends_what_its_type_names(monkeypatch, interface, draw=draw)
+    trace = reverse.run("glass")
+    run, _ = seen(reverse, Link(source="glass"), trace)
+    opened = OpenRun(run.visible, reverse, run.link, loading, RUN)
+    sends_what_its_type_names(monkeypatch, "StepperPayload", draw=lambda key: sentence(opened))
     assert set(RUN.plain) == typed("SentRun")
     assert {name for chip in RUN.plain["target"] for name in chip} <= typed("TargetChip")
     assert set(RUN.plain["shading"]) == typed("Packed")
