@@ -1,4 +1,7 @@
-"""Run of the session, as a page draws it; what cannot be run is said, and the last that could be is shown."""
+"""What a page opens in a slot: a run (`OpenRun`), or attention maps from a file (`OpenMaps`); the type of both.
+
+What cannot be run is said, and the last that could be is shown.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from glassformer.charts.theme import capitalised
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.map_axes import fit_aggregate, fit_parts
-from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address
-from glassformer.runs.viewed_run import ViewedRun, VisibleTrace, fit_view, is_yours, own_choice
+from glassformer.runs.map_axes import fit_aggregate, fit_given, fit_parts
+from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address, publish
+from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps, VisibleTrace, fit_view, is_yours, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
@@ -31,7 +34,8 @@ from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import InterventionError
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.query import Query
+from transformer.runs.trace import Kind, LabelledMaps, Trace
 from transformer.text.tokenizer import AnyTokenizer, RawIds
 
 if TYPE_CHECKING:
@@ -305,3 +309,53 @@ def _kept_stepper(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) ->
         kept = (which, stepper_run(visible, checkpoint, run_id))
         st.session_state[key] = kept
     return kept[1]
+
+
+# ------------------------------------------------------------------------------------------------ given maps
+
+MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
+
+
+@dataclass(frozen=True)
+class OpenMaps(Viewed):
+    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
+
+    visible: VisibleMaps  # the maps and what of them is looked at
+    checkpoint: None
+    name: str  # of the file
+
+    @property
+    def trace(self) -> LabelledMaps:
+        """The maps."""
+        return self.visible.trace
+
+    @property
+    def run_id(self) -> str:
+        """Changes exactly when the maps do."""
+        return self.trace.content_hash
+
+    def again(self) -> Callable[[], LabelledMaps]:
+        """Gets the maps once more, for what a session keeps."""
+        return partial(loading.open_maps, self.name)
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
+
+
+AnyRun = OpenRun | OpenMaps
+"""What a panel draws that needs weights and labels alone."""
+
+
+def open_maps(maps: LabelledMaps, name: str) -> OpenMaps:
+    """What the main slot looks at of given maps."""
+    here, revision = session.standing(MAIN), maps.content_hash[:REVISION_LENGTH]
+    if here.revision and here.revision != revision:
+        session.add_note(
+            say("This link was made with a different version of {name}, so what it shows may have changed.", name=name)
+        )
+    query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
+    session.stand(MAIN, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
+    view, notes = fit_given(session.view(), maps)
+    drawing.notes((*session.take_notes(), *notes))
+    return OpenMaps(VisibleMaps(maps, view), None, name)
