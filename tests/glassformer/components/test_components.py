@@ -22,7 +22,7 @@ from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, last_click
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, rest, rest_key, settled_step
 from glassformer.frame.sentence_stepper import sentence
-from glassformer.glossary.glossary_page import glossary_list, underline
+from glassformer.glossary import glossary_page
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun, seen
 from glassformer.shared.drawing import chart
@@ -61,7 +61,7 @@ def test_our_script_is_named_by_its_text_asks_no_other_machine_and_each_componen
     custom_component.script_file.cache_clear()
 
 
-def ignore():
+def ignore(*_):
     pass
 
 
@@ -72,8 +72,7 @@ DRAWN = {
     "PlotlyPayload": partial(chart, {"data": [], "layout": {"height": 1}}, alt="a", how_to_read=""),
     "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
-    "GlossaryMarksPayload": lambda key: underline(),
-    "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
+    "GlossaryMarksPayload": lambda key: glossary_page.underline(),
 }
 TYPES = custom_component.read_asset("components/common/payloads.d.ts")
 
@@ -95,6 +94,8 @@ def sends_what_its_type_names(monkeypatch, interface, draw):
 def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch, reverse):
     for interface, draw in DRAWN.items():
         sends_what_its_type_names(monkeypatch, interface, draw=draw)
+    monkeypatch.setattr(glossary_page, "publish", ignore)
+    sends_what_its_type_names(monkeypatch, "GlossaryListPayload", draw=lambda key: glossary_page.draw(reverse))
     trace = reverse.run("glass")
     run, _ = seen(reverse, Link(source="glass"), trace)
     opened = OpenRun(run.visible, reverse, run.link, loading, RUN)
