@@ -38,7 +38,7 @@ from glassformer.charts.grid import (
 )
 from glassformer.charts.heatmap import HOW_TO_READ_MARK, HOW_TO_READ_PROMPT, heads_columns, too_many
 from glassformer.charts.theme import Spec
-from glassformer.components.flow_component import Choice, Flow, Pin, flow_payload
+from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, own_masks, prompt_row, sides, size_of
 from glassformer.runs.picture import Part, Picture, Plot
 from glassformer.runs.viewed_run import Viewed, ViewedRun

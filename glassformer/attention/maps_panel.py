@@ -8,7 +8,8 @@ from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap
 from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, columns, drawn_flow, is_long, one_map, open_map
 from glassformer.charts.heatmap import heads_columns
-from glassformer.components.flow_component import Flow, flow_view, last_choice
+from glassformer.components.flow_component import flow_view, last_choice
+from glassformer.components.flow_data import Flow
 from glassformer.runs.map_axes import mask_reason, sides
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import show

@@ -12,7 +12,7 @@ import pytest
 from glassformer.attention.map_pictures import drawn_flow
 from glassformer.components import embedding
 from glassformer.components.custom_component import read_asset
-from glassformer.components.flow_component import Choice, flow_payload
+from glassformer.components.flow_data import Choice, flow_payload
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import SavedRunRequest

@@ -17,7 +17,8 @@ from glassformer import charts
 from glassformer.charts.heatmap import shortened
 from glassformer.components import custom_component
 from glassformer.components.custom_component import Element, StaticScriptsMiddleware
-from glassformer.components.flow_component import Flow, flow_view
+from glassformer.components.flow_component import flow_view
+from glassformer.components.flow_data import Flow
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, last_click
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, rest, rest_key, settled_step
