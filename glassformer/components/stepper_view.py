@@ -81,23 +81,10 @@ def rest(*, key: str, addresses: tuple[str, str] | None, on_step_change: Callabl
     _REST.draw({"name": key, "addresses": addresses}, key=rest_key(key), hears={"step": on_step_change})
 
 
-def written(key: str) -> str:
-    """The query that the browser has written for the step that it tells of; "" if it has not."""
-    report = told(rest_key(key), "step")
-    query = report.get("written") if isinstance(report, dict) else None
-    return query if isinstance(query, str) else ""
-
-
 def rest_key(key: str) -> str:
     """The key of that: it begins with the stepper's slot, too."""
     slot, dash, name = key.rpartition("-")
     return f"{slot}{dash}{REST}{name}"
-
-
-def last_chosen(key: str) -> int | None:
-    """Which source piece was clicked, from 0; for use inside an `on_choose` callback."""
-    place = told(key, "chosen")
-    return place if is_count(place) else None
 
 
 def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:

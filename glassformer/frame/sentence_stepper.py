@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.components.stepper_view import STEPPER, StepperRun, last_chosen, rest, settled_step, written
+from glassformer.components.custom_component import is_count, told
+from glassformer.components.stepper_view import STEPPER, StepperRun, rest, rest_key, settled_step
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PAGES
 from glassformer.runs.viewed_run import chosen_map, heads_name
@@ -67,21 +68,21 @@ def sentence(
         publish: Writes the URL of a step for which nothing is drawn, as `RunUrl.publish`, if that says more than this
             run. A session keeps it: it must not hold a run.
     """
-    told, key = run.stepper, run.key(session.STEPPER)
+    sent, key = run.stepper, run.key(session.STEPPER)
     step, guess, is_covered = run.view.step, run.view.guess, cover_box.is_on()
     if still is not None and not guess:
         shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
-        told = replace(told, shading=shading, shading_label=still.label, still=True)
+        sent = replace(sent, shading=shading, shading_label=still.label, still=True)
     if sourceless:
-        told = replace(told, source=(), shading=None, shading_label="")
+        sent = replace(sent, source=(), shading=None, shading_label="")
     if is_covered:  # a lesson asks first what the model weighed
-        bare = tuple(replace(chip, probability=None) for chip in told.target)
-        told = replace(told, target=bare, shading=None, shading_label="")
-    if told.still or not told.target:
+        bare = tuple(replace(chip, probability=None) for chip in sent.target)
+        sent = replace(sent, target=bare, shading=None, shading_label="")
+    if sent.still or not sent.target:
         st.html(page_style.WITHOUT_CONTROLS)
     payload = {
         "name": key,
-        "run": told.plain,
+        "run": sent.plain,
         # The browser takes the step only when the run or this is new: a page that is still running never throws back
         # a user who steps on.
         "step": step,
@@ -134,7 +135,8 @@ def _hears_of_steps(
 def _rested(slot: Slot, key: str) -> None:
     """Callback: the reader has come to rest, and all charts have followed."""
     session.settled(slot)
-    session.browser_wrote(written(key))
+    report = told(rest_key(key), "step")
+    session.browser_wrote(str(report.get("written", "")) if isinstance(report, dict) else "")
     st.session_state[f"{slot}{RESTED}"] = True
 
 
@@ -145,8 +147,7 @@ def _settled(slot: Slot, moved: Callable[[], None] | None) -> None:
 
 
 def _choose(key: str, take: Callable[[int], None]) -> None:
-    place = last_chosen(key)
-    if place is not None:
+    if is_count(place := told(key, "chosen")):
         take(place)
 
 

@@ -141,14 +141,9 @@ def _ran(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, Slo
     except QueryError as error:
         if not link.forced and not link.hypothesis:
             raise
-        own = replace(link, forced=(), hypothesis=0)
-        trace = loading.run(checkpoint, own.query(checkpoint.content_hash))
-        here = here.at_another(link.view.step)
-        return (
-            own,
-            here.noting(joined(" ", [capitalised(error.sentence), say("The model's own choice is shown instead.")])),
-            trace,
-        )
+        note = joined(" ", [capitalised(error.sentence), say("The model's own choice is shown instead.")])
+        here = here.at_another(link.view.step).noting(note)
+        return _ran(checkpoint, replace(link, forced=(), hypothesis=0), here)
 
 
 def _unchanged(link: Link, here: SlotState, error: QueryError) -> tuple[Link, SlotState]:

@@ -25,7 +25,7 @@ from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, Slot, View
+from glassformer.state.view import MAIN, Slot
 from transformer.analysis.sampled_outputs import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import chance
@@ -58,11 +58,6 @@ def draw(run: OpenRun) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the settings
-
-
-def is_tried(view: View) -> bool:
-    """Whether the reader has chosen settings that are only looked at."""
-    return any(view.get(name) is not None for name in NOT_TRIED)
 
 
 def sliders(run: OpenRun) -> None:
@@ -223,7 +218,8 @@ def _many(run: OpenRun, row: Any) -> None:
 
 def _begins_by_itself(run: OpenRun, wanted: SamplingRequest) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
-    as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried(run.view)
+    is_tried = any(run.view.get(name) is not None for name in NOT_TRIED)
+    as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried
     return as_opened and jobs().find(wanted) is None and seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
