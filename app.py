@@ -23,7 +23,7 @@ from glassformer.runs.loading import warm_up
 from glassformer.server import descriptors, render_lock, replicas, server_options, streamlit_private
 from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
-from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, redirects
 from transformer.errors import GlassformerError
 from transformer.extensions import provided
 
@@ -66,16 +66,15 @@ def _origins() -> frozenset[str]:
 
 
 _BASE = st.get_option("server.baseUrlPath")
-_ROUTES = [*(route for part in parts() for route in part.routes(_BASE, _origins)), *step_frames.routes(_BASE)]
+_ROUTES = [route for part in parts() for route in part.routes(_BASE, _origins)] + step_frames.routes(_BASE)
 app = st.App(
     "main.py",
     lifespan=_lifespan,
-    routes=_ROUTES,
+    routes=[*_ROUTES, *redirects(_BASE)],
     middleware=[
         *(one for part in parts() for one in part.outer(_BASE)),
         Middleware(descriptors.DescriptorLimitMiddleware, routes=_ROUTES),
         Middleware(SecurityHeadersMiddleware, link=link(), frame_ancestors=framed_by),
-        Middleware(RootRedirectMiddleware, base=_BASE),
         *(one for part in parts() for one in part.inner(_BASE)),
         Middleware(LoadingPlaceholderMiddleware, base=_BASE),
         Middleware(StaticScriptsMiddleware),
