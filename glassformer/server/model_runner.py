@@ -62,9 +62,8 @@ class Request:
     visitor: Hashable  # who asks; None for nobody in particular
     cost: float  # how long it takes, about; see `cost_of`
     nbytes: Callable[[Any], int]  # memory of a result, in bytes, about
-    work: Callable[[], Any] | None = None  # makes the result; None for a run, which `checkpoint` and `query` describe
-    # It makes the result instead, given what to call where shorter work may go first.
-    pausing: Callable[[Callable[[], None]], Any] | None = None
+    # Makes the result, given what to call where shorter work may go first; None for a run of `query`.
+    work: Callable[[Callable[[], None]], Any] | None = None
     checkpoint: Checkpoint | None = None
     query: Query | None = None
     future: Future[Any] = field(default_factory=Future)  # where the result will be
@@ -226,7 +225,7 @@ class ModelRunner:
         thread; its errors are raised here and not kept. `nbytes` is the memory of a result, about. Raises
         `BusyError`: the queue is full, or the answer took too long.
         """
-        result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
+        result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, lambda _: work()))
         return result
 
     def part(self, work: Callable[[Callable[[], None]], _Result], *, visitor: Hashable, cost: float) -> _Result:
@@ -236,7 +235,7 @@ class ModelRunner:
         work it is, for the order of service, and `cost` how long it takes, as `cost_of`. Raises `BusyError`: the
         queue is full.
         """
-        request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
+        request = Request(object(), visitor, cost, lambda _: sys.maxsize, work)  # too large to be kept
         with self._lock:
             future = self._admitted(request)
         result: _Result = future.result()
@@ -320,10 +319,8 @@ class ModelRunner:
 
     def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:
         first = taken[0]
-        if first.pausing is not None:
-            yield first.pausing(pause)
-        elif first.work is not None:
-            yield first.work()
+        if first.work is not None:
+            yield first.work(pause)
         elif first.checkpoint is not None:
             queries = [request.query for request in taken if request.query is not None]
             for trace in first.checkpoint.run_together(queries, most_map_bytes=MAP_BYTES, pause=pause):

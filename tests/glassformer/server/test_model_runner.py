@@ -40,7 +40,7 @@ CHECKPOINT, THERE = MadeUp(name="made up"), MadeUp(name="there")
 
 def request(name, visitor=None, cost=10.0, **options):
     """Some work that takes as long as it says."""
-    return Request(name, visitor, cost, len, work=lambda: name, **options)
+    return Request(name, visitor, cost, len, work=lambda pause: name, **options)
 
 
 def query(text, **options):
