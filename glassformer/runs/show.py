@@ -48,7 +48,8 @@ def show(
         **plot.words,
         fit=plot.fit,
         of_sentence=plot.of_sentence and picture.part.of_sentence,
-        on_click=plot.clicked and partial(_clicked, plot.clicked, take, scene.slot, lasts, step, names),
+        on_click=plot.clicked
+        and partial(_clicked, plot.clicked, slot=scene.slot, take=take, lasts=lasts, drawn=step, names=names),
         table=table,
         follows=follows,
         step=step,
@@ -57,12 +58,13 @@ def show(
 
 def _clicked(
     means: Callable[[Click], Any] | None,
-    take: Callable[[Any], object] | None,
+    click: Click,
+    *,
     slot: Slot,
+    take: Callable[[Any], object] | None,
     lasts: Mapping[Slot, int],
     drawn: int | None,
     names: Sequence[str],
-    click: Click,
 ) -> None:
     """Callback: do what a click means at the step at which it was made, as the browser may have moved on.
 
