@@ -86,11 +86,6 @@ def study(runner: ModelRunner, measuring: Measuring[_Result], cost: float, job: 
     return job.in_model(runner, partial(_parts, measuring, job.tell), cost=cost)
 
 
-def apart(measuring: Measuring[_Result], job: Job) -> _Result:
-    """The same of what needs no model of this process: it waits for nobody, and nobody for it."""
-    return _parts(measuring, job.tell, job.pause)
-
-
 def _parts(
     measuring: Measuring[_Result],
     tell: Callable[[MeasurementProgress], object] = lambda step: None,
@@ -127,7 +122,7 @@ def measured(
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):
         in_model = partial(study, loading.runner(), measuring, seconds * COST)
-        work = in_model if needs_model else partial(apart, measuring)
+        work = in_model if needs_model else lambda job: _parts(measuring, job.tell, job.pause)
         seen = attempt(lambda: studies().ask(key, work, visitor=visitor).seen)
     if seen is not None and seen.state == "done":
         return cast("_Result", seen.result)

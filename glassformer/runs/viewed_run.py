@@ -192,13 +192,20 @@ def heads_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
     """Move step, layer and head into a trace's range, with notes; a missing `kind` of attention means the last one."""
     shape = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape
-    notes: list[str] = []
-    step = view.step
-    if step >= max(trace.n_steps, 1):
-        notes.append(_no_step(step, trace.n_steps))
-        step = max(trace.n_steps - 1, 0)
-    view, moved = fit_head(view, *shape[:2])
-    return replace(view, step=step), (*notes, *moved)
+    fitted, notes = fit_head(view, *shape[:2])
+    step, count = view.step, trace.n_steps
+    if step < max(count, 1):
+        return fitted, notes
+    note = say(
+        "Step {step} was requested, but this output ends at step {count}, which is shown instead.",
+        step=step + 1,
+        count=count,
+    )
+    if not count:
+        note = say(
+            "Step {step} was requested, but this model does not write any output, so there are no steps.", step=step + 1
+        )
+    return replace(fitted, step=max(count - 1, 0)), (note, *notes)
 
 
 def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, ...]]:
@@ -206,46 +213,26 @@ def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, 
     notes: list[str] = []
     layer, head = view.layer, view.head
     if layer is not None and layer >= n_layers:
-        notes.append(no_layer(layer, n_layers))
+        note = say(
+            "Layer {layer} was requested, but the last layer of this model is layer {count}. The mean over all layers "
+            "and heads is shown instead.",
+            layer=layer + 1,
+            count=n_layers,
+        )
+        notes.append(note)
         layer, head = None, None
     if head is not None and head >= n_heads:
-        notes.append(no_head(head, n_heads))
+        note = say(
+            "Head {head} was requested, but the last head of this model is head {count}. The mean over all heads is "
+            "shown instead.",
+            head=head + 1,
+            count=n_heads,
+        )
+        notes.append(note)
         head = None
     if layer is None:
         head = None  # a head of all layers together is nothing
     return replace(view, layer=layer, head=head), tuple(notes)
-
-
-def no_layer(layer: int, count: int) -> str:
-    """What is said of a layer that there is not, counted from 0."""
-    return say(
-        "Layer {layer} was requested, but the last layer of this model is layer {count}. The mean over all layers "
-        "and heads is shown instead.",
-        layer=layer + 1,
-        count=count,
-    )
-
-
-def no_head(head: int, count: int) -> str:
-    """What is said of a head that there is not, counted from 0."""
-    return say(
-        "Head {head} was requested, but the last head of this model is head {count}. The mean over all heads is "
-        "shown instead.",
-        head=head + 1,
-        count=count,
-    )
-
-
-def _no_step(step: int, count: int) -> str:
-    if not count:
-        return say(
-            "Step {step} was requested, but this model does not write any output, so there are no steps.", step=step + 1
-        )
-    return say(
-        "Step {step} was requested, but this output ends at step {count}, which is shown instead.",
-        step=step + 1,
-        count=count,
-    )
 
 
 def is_yours(trace: Trace, step: int) -> bool:
