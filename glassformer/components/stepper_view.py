@@ -92,14 +92,9 @@ def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0
     told_here = [told(one, "step") for one in (key, rest_key(key))]
     reports = [one for one in told_here if isinstance(one, dict) and one.get("run_id") == run.run_id]
     reports = [one for one in reports if one.get("step_revision") == step_revision and is_count(one.get("step"))]
-    latest = max(reports, key=_when, default={"step": step})
+    # The browser says when, in milliseconds.
+    latest = max(reports, key=lambda one: one["when"] if is_count(one.get("when")) else 0, default={"step": step})
     return max(0, min(latest["step"], len(run.target) - 1))
-
-
-def _when(report: dict[str, Any]) -> int:
-    """When the browser said it, in milliseconds."""
-    when = report.get("when")
-    return when if is_count(when) else 0
 
 
 def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:

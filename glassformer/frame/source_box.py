@@ -116,8 +116,8 @@ def follow_switch(checkpoint: Checkpoint) -> None:
 
 
 def _reader(text: str, here: Sequence[str], usable: Mapping[str, Entry], model: str) -> str | None:
-    others = {name: entry for name, entry in usable.items() if entry.language and name != model}
-    return reader(text, here, {name: entry.examples for name, entry in others.items()})
+    others = {name: entry.examples for name, entry in usable.items() if entry.language and name != model}
+    return reader(text, here, others)
 
 
 def _row(said: str, label: str, key: str, icon: str, model: str, text: str) -> None:

@@ -112,7 +112,9 @@ class _Door:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
         if name in _AS_THEY_ARE:
-            self.__dict__[name] = found = _IN_TURN.get(name, found)  # next time this function is not even asked
+            self.__dict__[name] = found = (
+                _fragment if name == "fragment" else found
+            )  # next time this function is not even asked
         elif isinstance(found, _Block):
             return _Door(found)  # st.sidebar
         elif callable(found):
@@ -136,8 +138,6 @@ def _fragment(function: Callable[..., Any], *, run_every: Any = None) -> Any:
 
     return streamlit.fragment(draw, run_every=run_every)
 
-
-_IN_TURN: Mapping[str, Any] = {"fragment": _fragment}
 
 if not TYPE_CHECKING:
     st = _Door(streamlit)
