@@ -1,6 +1,5 @@
 """Per-session script: language, page layout, and the list of pages."""
 
-from contextlib import ExitStack
 from pathlib import Path
 
 from glassformer.frame.run_page import language_choice
@@ -9,7 +8,7 @@ from glassformer.server.parts import drawn
 from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared import menu
 from glassformer.shared.i18n import st
-from glassformer.shared.page_blocks import MY_MODEL, PageEntry, by_section, page_blocks
+from glassformer.shared.page_blocks import MY_MODEL, PageEntry, around_page, by_section, page_blocks
 from glassformer.state import global_params
 from transformer.i18n import say
 
@@ -46,7 +45,5 @@ with drawn(page.url_path), RENDER_LOCK.one():
     for blocks in page_blocks():
         blocks.above_page(page.url_path)
     glossary_page.underline()  # before the page, which may stop
-    with ExitStack() as around:
-        for blocks in page_blocks():
-            around.enter_context(blocks.around_page(page.url_path))
+    with around_page(page.url_path):
         page.run()

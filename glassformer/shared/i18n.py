@@ -112,9 +112,8 @@ class _Door:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
         if name in _AS_THEY_ARE:
-            self.__dict__[name] = found = (
-                _fragment if name == "fragment" else found
-            )  # next time this function is not even asked
+            found = _fragment if name == "fragment" else found
+            self.__dict__[name] = found  # next time this function is not even asked
         elif isinstance(found, _Block):
             return _Door(found)  # st.sidebar
         elif callable(found):

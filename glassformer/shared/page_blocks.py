@@ -8,8 +8,8 @@ An extension's `blocks` names a `PageBlocks`. Pages call each of them, in the or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -118,3 +118,12 @@ def draw_below(shown: object) -> None:
     for one in extensions():
         if name in one.below:
             imported(one.below[name])(shown)
+
+
+@contextmanager
+def around_page(page: str) -> Iterator[None]:
+    """Draw what is around a page; the page is drawn within."""
+    with ExitStack() as stack:
+        for blocks in page_blocks():
+            stack.enter_context(blocks.around_page(page))
+        yield
