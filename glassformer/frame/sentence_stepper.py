@@ -100,8 +100,8 @@ def sentence(
         "chosen": None if chosen is None else chosen.place,
         "choosable": chosen is not None,
     }
-    hears = {"step": partial(_settled, run.slot, moved), "chosen": chosen and partial(_choose, key, chosen.take)}
-    STEPPER.draw(payload, key=key, hears=hears)
+    choose = None if chosen is None else partial(_choose, key, chosen.take)
+    STEPPER.draw(payload, key=key, hears={"step": partial(_settled, run.slot, moved), "chosen": choose})
     with st.container(key=run.key(page_style.REST)):
         alone = run.shown()
         addresses = alone.addresses() if beside is None else None  # of two runs both steps have to be heard

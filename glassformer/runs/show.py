@@ -88,7 +88,7 @@ def _meaning(name: str, step: int) -> Callable[[Click], Any] | None:
     with suppress(NoFramesError, GlassformerError, BusyError):
         offer = FRAMES.find(name)
         moved = offer.picture.of(at_step(offer.shown(), step))
-        return moved and moved.clicked
+        return None if moved is None else moved.clicked
     return None
 
 

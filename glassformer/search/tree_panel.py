@@ -100,7 +100,8 @@ def opens(run: OpenRun, tree: SearchTree) -> Callable[[int], None]:
     def go(place: int) -> None:
         if place >= len(known):
             return
-        at, ids, result = place, list[int](), known[place][2]
+        at: int | None = place
+        ids, result = list[int](), known[place][2]
         while at is not None:
             at, piece, _ = known[at]
             ids.insert(0, piece)
