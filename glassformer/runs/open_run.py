@@ -1,4 +1,4 @@
-"""What a page opens in a slot: a run (`OpenRun`), or attention maps from a file (`OpenMaps`); the type of both.
+"""Run (`OpenRun`) or given attention maps (`OpenMaps`) that a slot of a page has open; the type of both (`AnyRun`).
 
 What cannot be run is said, and the last that could be is shown.
 """
