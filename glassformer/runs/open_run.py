@@ -1,4 +1,4 @@
-"""Run (`OpenRun`) or given attention maps (`OpenMaps`) that a slot of a page has open; the type of both (`AnyRun`).
+"""Run (`OpenRun`) or given attention maps (`OpenMaps`) of a slot, as a page draws them; `AnyRun`, either.
 
 What cannot be run is said, and the last that could be is shown.
 """
