@@ -17,13 +17,13 @@ from importlib import import_module
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.served_scripts import StaticScriptsMiddleware, link
+from glassformer.components.custom_component import StaticScriptsMiddleware, link
 from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import cross_origin, descriptors, render_lock, replicas, server_options, streamlit_private
+from glassformer.server import descriptors, render_lock, replicas, server_options, streamlit_private
 from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
-from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, redirects
 from transformer.errors import GlassformerError
 from transformer.extensions import provided
 
@@ -34,8 +34,8 @@ try:
     streamlit_private.begin()
     replicas.check()
     server_options.device()
-    framed_by = cross_origin.frame_ancestors()
-    streamlit_private.allow_hosts(cross_origin.allowed_hosts())
+    framed_by = server_options.frame_ancestors()
+    streamlit_private.allow_hosts(server_options.allowed_hosts())
 except GlassformerError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all
 
@@ -66,16 +66,15 @@ def _origins() -> frozenset[str]:
 
 
 _BASE = st.get_option("server.baseUrlPath")
-_ROUTES = [*(route for part in parts() for route in part.routes(_BASE, _origins)), *step_frames.routes(_BASE)]
+_ROUTES = [route for part in parts() for route in part.routes(_BASE, _origins)] + step_frames.routes(_BASE)
 app = st.App(
     "main.py",
     lifespan=_lifespan,
-    routes=_ROUTES,
+    routes=[*_ROUTES, *redirects(_BASE)],
     middleware=[
         *(one for part in parts() for one in part.outer(_BASE)),
         Middleware(descriptors.DescriptorLimitMiddleware, routes=_ROUTES),
         Middleware(SecurityHeadersMiddleware, link=link(), frame_ancestors=framed_by),
-        Middleware(RootRedirectMiddleware, base=_BASE),
         *(one for part in parts() for one in part.inner(_BASE)),
         Middleware(LoadingPlaceholderMiddleware, base=_BASE),
         Middleware(StaticScriptsMiddleware),

@@ -137,7 +137,7 @@ def folders() -> None:
     st.subheader(say("Folders and files"))
     for entry in loading.entries():
         own = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
-        icon, said = sources.told(entry) or own
+        icon, said = sources.first(one.told(entry) for one in sources.sources()) or own
         st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.with_code(said)]))
     st.caption(
         say(

@@ -8,8 +8,7 @@ from glassformer.attention import AttentionLook, AttentionPanel
 from glassformer.attention.drawn_maps import ATTENTION, KINDS, is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_maps import AnyRun, OpenMaps
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import choose_part
 from glassformer.runs.viewed_run import can_roll, has_words
 from glassformer.shared import controls, cover_box, drawing

@@ -16,7 +16,7 @@ from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
 from glassformer.runs.viewed_run import Viewed
 from glassformer.shared import controls, drawing

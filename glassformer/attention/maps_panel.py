@@ -11,8 +11,7 @@ from glassformer.charts.heatmap import heads_columns
 from glassformer.components.flow_component import flow_view, last_choice
 from glassformer.components.flow_data import Flow
 from glassformer.runs.map_axes import mask_reason, sides
-from glassformer.runs.open_maps import AnyRun, OpenMaps
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import here, st

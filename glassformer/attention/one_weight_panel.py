@@ -9,8 +9,7 @@ from glassformer.attention import one_weight_text as text
 from glassformer.attention.attention_panels import below, for_head, one_head
 from glassformer.attention.one_weight_pictures import KEY, OpenWeight, open_weight, opening
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_maps import AnyRun, OpenMaps
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing

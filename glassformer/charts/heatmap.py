@@ -32,7 +32,7 @@ def shortened(drawn: np.ndarray) -> tuple[np.ndarray, int | None]:
     """Round the numbers of a map, float32 of any shape, if it is large; NaN and infinity stay.
 
     Returns the numbers, and the number of digits left; None if nothing was lost. With five digits they are still
-    float32 but end in a byte of zeros, which `plotly_view` leaves out; with three they are float16, if they are in
+    float32 but end in a byte of zeros, which `figure_json` leaves out; with three they are float16, if they are in
     its range.
     """
     if drawn.size <= MOST_EXACT:

@@ -10,14 +10,12 @@ package in requirements.txt, and both are renewed together.
 """
 
 import base64
-import gzip
 import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from glassformer import PACKAGE
-from glassformer.components.custom_component import PLOTLY_FILE
+from glassformer.components.custom_component import packed, plotly_packed
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -26,11 +24,6 @@ _IN_HTML: Final = str.maketrans("<>&", ",.:")
 _LEAST: Final = 100  # characters of a part that is worth a number
 _UNPACK: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _DRAW: Final = Path(__file__).with_name("embedded_charts.js").read_text(encoding="utf-8")
-
-
-def plotly_packed() -> bytes:
-    """Plotly's script, packed."""
-    return (PACKAGE / "components/plotly/vendored" / f"{PLOTLY_FILE}.gz").read_bytes()
 
 
 def embedded(script: str = _DRAW, *, run: Any = None) -> str:
@@ -44,11 +37,6 @@ def embedded(script: str = _DRAW, *, run: Any = None) -> str:
         f'<script type="text/plain" class="packed" id="{name}">{written(part)}</script>' for name, part in parts.items()
     ]
     return "\n".join([*elements, f"<script>{_UNPACK}</script>"])
-
-
-def packed(text: str | bytes) -> bytes:
-    """A text as gzip, the same bytes at any time."""
-    return gzip.compress(text.encode("utf-8", "replace") if isinstance(text, str) else text, 9, mtime=0)
 
 
 def written(data: bytes) -> str:

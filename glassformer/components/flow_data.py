@@ -50,17 +50,6 @@ class Flow:
     # The first row and the first column of the output, if it follows a prompt.
     output: tuple[int | None, int | None] = (None, None)
 
-    def __post_init__(self) -> None:
-        """Refuse parts that do not fit together."""
-        shape = (len(self.queries), len(self.keys))
-        if self.weights.ndim != 3 or self.weights.shape[1:] != shape:
-            raise ValueError(f"Weights of shape {self.weights.shape} for {shape[0]} queries and {shape[1]} keys.")
-        if self.allowed.shape != shape:
-            raise ValueError(f"A mask of shape {self.allowed.shape} for {shape[0]} queries and {shape[1]} keys.")
-        wrong = [row for row in self.row_of_step if row is not None and not 0 <= row < shape[0]]
-        if wrong:
-            raise ValueError(f"The row of a step is {wrong[0]}; there are {shape[0]}.")
-
 
 def flow_payload(
     flow: Flow, choice: Choice, *, name: str, file: str, table: str, alt: str, caption: str

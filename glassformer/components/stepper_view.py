@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from glassformer.components.custom_component import Element, is_count, told
 from glassformer.components.packing import packed
 
-_STEPPER, _REST = Element("stepper"), Element("rest")
+STEPPER, _REST = Element("stepper"), Element("rest")
 REST = "rest_of_"  # begins the key of what hears where the reader rests while nothing has to be drawn for a step
 
 
@@ -61,22 +61,6 @@ class StepperRun:
     # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     still: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse a run whose parts do not fit together."""
-        steps = len(self.target)
-        if len(self.texts) != steps:
-            raise ValueError(f"{len(self.texts)} texts for {steps} output tokens: give one text for each step.")
-        shape = (1 if self.still else steps, len(self.source))
-        if self.shading is not None and self.shading.shape != shape:
-            raise ValueError(
-                f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source tokens."
-            )
-
-    def without_numbers(self) -> StepperRun:
-        """The same run without what the model weighed: a lesson asks for it first."""
-        bare = tuple(replace(chip, probability=None) for chip in self.target)
-        return replace(self, target=bare, shading=None, shading_label="")
-
     @cached_property
     def plain(self) -> dict[str, Any]:
         """The run as JSON values, made once: of a text only what the step changed, of the shading its bytes."""
@@ -88,53 +72,6 @@ class StepperRun:
         }
 
 
-def stepper(
-    run: StepperRun,
-    *,
-    key: str,  # names this place on the page
-    # The current step. The browser takes it only when `run.run_id` or `step_revision` is new: a page that is still
-    # running never throws back a user who steps on.
-    step: int,
-    step_revision: int = 0,  # raise it to move the reader, for example after the browser's Back button
-    covered: bool = False,  # guess mode: the current output piece and what follows from it are hidden behind "?"
-    # In guess mode, the one step whose piece is shown because it was guessed. Other steps stay covered even before
-    # Python hears that the reader moved on.
-    revealed_step: int | None = None,
-    foretold: bool = True,  # what is still to come is there, in grey; in guess mode it never is
-    large: bool = False,  # the running text in large type
-    compact: bool = False,  # without the running text: for pages that are about something else
-    led: bool = False,  # without buttons, as another stepper on the page moves it; its pieces are clicked as ever
-    # Whether each step has to be drawn by the server; else `rest` hears of it alone, once all charts follow.
-    asks: bool = True,
-    moves: str = "",  # the key of another stepper that goes with this one, and this one with it
-    chosen: int | None = None,  # a source piece to mark, from 0
-    # Called before the page runs again when the reader has come to rest on another step.
-    on_step_change: Callable[[], None] | None = None,
-    # Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click there picks
-    # the piece, to see who looks at it.
-    on_choose: Callable[[], None] | None = None,
-) -> int:
-    """Show a run and let the reader step through it; gives back the step that the reader rests on, from 0."""
-    payload = {
-        "name": key,
-        "run": run.plain,
-        "step": _clamp(step, run),
-        "step_revision": step_revision,
-        "covered": covered,
-        "revealed_step": revealed_step,
-        "foretold": foretold and not covered,
-        "large": large,
-        "compact": compact,
-        "led": led,
-        "asks": asks,
-        "moves": moves,
-        "chosen": chosen,
-        "choosable": on_choose is not None,
-    }
-    _STEPPER.draw(payload, key=key, hears={"step": on_step_change, "chosen": on_choose})
-    return settled_step(run, key=key, step=step, step_revision=step_revision)
-
-
 def rest(*, key: str, addresses: tuple[str, str] | None, on_step_change: Callable[[], None]) -> None:
     """Hear where the reader of the stepper of a key rests when nothing asks for its step; draws nothing.
 
@@ -144,23 +81,10 @@ def rest(*, key: str, addresses: tuple[str, str] | None, on_step_change: Callabl
     _REST.draw({"name": key, "addresses": addresses}, key=rest_key(key), hears={"step": on_step_change})
 
 
-def written(key: str) -> str:
-    """The query that the browser has written for the step that it tells of; "" if it has not."""
-    report = told(rest_key(key), "step")
-    query = report.get("written") if isinstance(report, dict) else None
-    return query if isinstance(query, str) else ""
-
-
 def rest_key(key: str) -> str:
     """The key of that: it begins with the stepper's slot, too."""
     slot, dash, name = key.rpartition("-")
     return f"{slot}{dash}{REST}{name}"
-
-
-def last_chosen(key: str) -> int | None:
-    """Which source piece was clicked, from 0; for use inside an `on_choose` callback."""
-    place = told(key, "chosen")
-    return place if is_count(place) else None
 
 
 def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:
@@ -168,18 +92,9 @@ def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0
     told_here = [told(one, "step") for one in (key, rest_key(key))]
     reports = [one for one in told_here if isinstance(one, dict) and one.get("run_id") == run.run_id]
     reports = [one for one in reports if one.get("step_revision") == step_revision and is_count(one.get("step"))]
-    latest = max(reports, key=_when, default={"step": step})
-    return _clamp(latest["step"], run)
-
-
-def _when(report: dict[str, Any]) -> int:
-    """When the browser said it, in milliseconds."""
-    when = report.get("when")
-    return when if is_count(when) else 0
-
-
-def _clamp(step: int, run: StepperRun) -> int:
-    return max(0, min(step, len(run.target) - 1))
+    # The browser says when, in milliseconds.
+    latest = max(reports, key=lambda one: one["when"] if is_count(one.get("when")) else 0, default={"step": step})
+    return max(0, min(latest["step"], len(run.target) - 1))
 
 
 def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:

@@ -6,7 +6,7 @@ It is drawn where decoding is looked at, and counts for every page.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from glassformer.shared import controls
 from glassformer.shared.controls import KEEP
@@ -87,34 +87,21 @@ def _decoding(checkpoint: Checkpoint) -> None:
     )
 
 
-_SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
-    "size": (say("Beams"), 1, None),
-    "length_penalty": (
-        say("Length penalty"),
-        0.1,
-        say("At 0, only plain log-probabilities are compared; higher values favour longer outputs."),
-    ),
-    "temperature": (
-        say("Temperature"),
-        0.05,
-        say("Values below 1 sharpen the distribution; values above 1 flatten it."),
-    ),
-    "top_k": (say("Top-k"), 1, say("0 keeps all tokens.")),
-    "top_p": (say("Top-p"), 0.01, say("1 keeps all tokens.")),
-    "seed": (say("Seed"), 1, say("The same seed always gives the same output.")),
-}
-"""Of each number of a way of decoding its label, the step of its widget, and what it says."""
-
-
 def _settings(how: str) -> None:
     """Draw the numbers of a way of decoding; another one is another run."""
     kind, settings = WAYS[how]
     for one in settings:
-        label, step, help = _SETTINGS[one.field]
         st.session_state.setdefault(one.key, getattr(kind, one.field))
         widget = st.number_input if one.field in ("top_k", "seed") else st.slider
         widget(
-            label, one.least, one.most, step=step, key=one.key, on_change=session.new_run, persist_state=KEEP, help=help
+            one.label,
+            one.least,
+            one.most,
+            step=one.step,
+            key=one.key,
+            on_change=session.new_run,
+            persist_state=KEEP,
+            help=one.help,
         )
     if how == "sampling":
         st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")

@@ -38,7 +38,7 @@ LANGUAGE: Final = "language_choice"
 
 def language_choice() -> None:
     """Draw the choice of a language, if there is one."""
-    if not language.menu_is_needed():
+    if len(languages()) < 2:
         return
     st.session_state[LANGUAGE] = language.current()
     st.selectbox(
@@ -124,7 +124,8 @@ def chosen_entry(title: str = "") -> Entry:
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
     labels = {
-        name: sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
+        name: sources.first(one.label(entry) for one in sources.sources())
+        or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
         for name, entry in usable.items()
     }
     settle_defaults(usable)
@@ -222,7 +223,7 @@ def _settle_model(names: list[str]) -> None:
     name = st.session_state.get(session.MODEL)
     if name in names:
         return
-    if name and (said := sources.gone(name, names[0])) is not None:
+    if name and (said := sources.first(one.gone(name, names[0]) for one in sources.sources())) is not None:
         session.add_note(said)
     elif name:
         asked = name[:60]

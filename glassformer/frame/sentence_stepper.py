@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
-from glassformer.components.stepper_view import StepperRun, last_chosen, rest, settled_step, stepper, written
+from glassformer.components.custom_component import is_count, told
+from glassformer.components.stepper_view import STEPPER, StepperRun, rest, rest_key, settled_step
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PAGES
 from glassformer.runs.viewed_run import chosen_map, heads_name
@@ -37,13 +37,6 @@ class Still:
     label: str = ""  # what they are, as a sentence
 
 
-class Publishes(Protocol):
-    """Writes an address; a session keeps it, so it holds no run."""
-
-    def publish(self, step: int, *, carries: bool = True) -> None:
-        """As of `glassformer.runs.run_address.RunUrl`."""
-
-
 def sentence(
     run: OpenRun,
     *,
@@ -56,7 +49,7 @@ def sentence(
     chosen: ChosenToken | None = None,
     moved: Callable[[], None] | None = None,
     beside: Slot | None = None,
-    shown: Publishes | None = None,
+    publish: Callable[..., None] | None = None,
 ) -> None:
     """Draw the source and the output with the controls of the step.
 
@@ -72,39 +65,47 @@ def sentence(
         chosen: The selected source piece, if a click selects another.
         moved: Called once the user has come to rest on another step. A session keeps it: it must not hold a run.
         beside: The slot of another run whose stepper moves together with this one.
-        shown: Writes the URL of a step for which nothing is drawn, if that says more than this run.
+        publish: Writes the URL of a step for which nothing is drawn, as `RunUrl.publish`, if that says more than this
+            run. A session keeps it: it must not hold a run.
     """
-    told, key = run.stepper, run.key(session.STEPPER)
-    if still is not None and not run.view.guess:
+    sent, key = run.stepper, run.key(session.STEPPER)
+    step, guess, is_covered = run.view.step, run.view.guess, cover_box.is_on()
+    if still is not None and not guess:
         shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
-        told = replace(told, shading=shading, shading_label=still.label, still=True)
+        sent = replace(sent, shading=shading, shading_label=still.label, still=True)
     if sourceless:
-        told = replace(told, source=(), shading=None, shading_label="")
-    if cover_box.is_on():
-        told = told.without_numbers()
-    if told.still or not told.target:
+        sent = replace(sent, source=(), shading=None, shading_label="")
+    if is_covered:  # a lesson asks first what the model weighed
+        bare = tuple(replace(chip, probability=None) for chip in sent.target)
+        sent = replace(sent, target=bare, shading=None, shading_label="")
+    if sent.still or not sent.target:
         st.html(page_style.WITHOUT_CONTROLS)
-    stepper(
-        told,
-        key=key,
-        step=run.view.step,
-        step_revision=session.standing(run.slot).step_revision,
-        covered=run.view.guess,
-        revealed_step=run.view.step if run.view.guess and run.visible.revealed else None,
-        compact=compact,
-        led=led,
-        asks=asks or _asks(run),
-        large=large,
-        foretold=not cover_box.is_on(),
-        moves="" if beside is None else f"{beside}{session.STEPPER}",
-        chosen=None if chosen is None else chosen.place,
-        on_choose=None if chosen is None else partial(_choose, key, chosen.take),
-        on_step_change=partial(_settled, run.slot, moved),
-    )
+    payload = {
+        "name": key,
+        "run": sent.plain,
+        # The browser takes the step only when the run or this is new: a page that is still running never throws back
+        # a user who steps on.
+        "step": step,
+        "step_revision": session.standing(run.slot).step_revision,
+        "covered": guess,  # the current piece and what follows from it are hidden behind "?"
+        # The one step whose piece is shown because it was guessed. Other steps stay covered even before Python hears
+        # that the reader moved on.
+        "revealed_step": step if guess and run.visible.revealed else None,
+        "foretold": not is_covered and not guess,  # what is still to come is there, in grey
+        "large": large,
+        "compact": compact,
+        "led": led,
+        "asks": asks or _asks(run),
+        "moves": "" if beside is None else f"{beside}{session.STEPPER}",
+        "chosen": None if chosen is None else chosen.place,
+        "choosable": chosen is not None,
+    }
+    choose = None if chosen is None else partial(_choose, key, chosen.take)
+    STEPPER.draw(payload, key=key, hears={"step": partial(_settled, run.slot, moved), "chosen": choose})
     with st.container(key=run.key(page_style.REST)):
         alone = run.shown()
         addresses = alone.addresses() if beside is None else None  # of two runs both steps have to be heard
-        _hears_of_steps(run.stepper, key, run.slot, shown or alone, addresses)
+        _hears_of_steps(run.stepper, key, run.slot, publish or alone.publish, addresses)
 
 
 def _asks(run: OpenRun) -> bool:
@@ -116,13 +117,15 @@ def _asks(run: OpenRun) -> bool:
 
 
 @st.fragment
-def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes, addresses: tuple[str, str] | None) -> None:
+def _hears_of_steps(
+    run: StepperRun, key: str, slot: Slot, publish: Callable[..., None], addresses: tuple[str, str] | None
+) -> None:
     """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
     if st.session_state.pop(f"{slot}{RESTED}", False):
         here = session.standing(slot)
         step = settled_step(run, key=key, step=here.view.step, step_revision=here.step_revision)
         session.replace(slot, step=step)
-        shown.publish(step, carries=False)
+        publish(step, carries=False)
         if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
             kept.step = step
     addresses = None if global_params.guidance().leads else addresses  # a class follows its teacher's steps
@@ -132,7 +135,8 @@ def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes, add
 def _rested(slot: Slot, key: str) -> None:
     """Callback: the reader has come to rest, and all charts have followed."""
     session.settled(slot)
-    session.browser_wrote(written(key))
+    report = told(rest_key(key), "step")
+    session.browser_wrote(str(report.get("written", "")) if isinstance(report, dict) else "")
     st.session_state[f"{slot}{RESTED}"] = True
 
 
@@ -143,8 +147,7 @@ def _settled(slot: Slot, moved: Callable[[], None] | None) -> None:
 
 
 def _choose(key: str, take: Callable[[int], None]) -> None:
-    place = last_chosen(key)
-    if place is not None:
+    if is_count(place := told(key, "chosen")):
         take(place)
 
 

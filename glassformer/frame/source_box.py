@@ -68,7 +68,10 @@ def typed() -> None:
 
 
 def _read_with(model: str, text: str) -> None:
-    session.read_with(model, text)
+    """Callback: another checkpoint, and a sentence for it."""
+    st.session_state[session.MODEL] = model
+    session.change_model()
+    st.session_state[session.SOURCE] = text
     follow_soon()
 
 
@@ -113,8 +116,8 @@ def follow_switch(checkpoint: Checkpoint) -> None:
 
 
 def _reader(text: str, here: Sequence[str], usable: Mapping[str, Entry], model: str) -> str | None:
-    others = {name: entry for name, entry in usable.items() if entry.language and name != model}
-    return reader(text, here, {name: entry.examples for name, entry in others.items()})
+    others = {name: entry.examples for name, entry in usable.items() if entry.language and name != model}
+    return reader(text, here, others)
 
 
 def _row(said: str, label: str, key: str, icon: str, model: str, text: str) -> None:
@@ -174,17 +177,13 @@ EXAMPLES: Final = "example_menu"
 LONGEST: Final = 160  # characters of what maps are of; the Checkpoints page has the whole text
 
 
+@st.fragment
 def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     """Draw a page about a sentence; another sentence draws it again, but not the sidebar and the menu beside it.
 
     `draw` draws what is below the source box; best a fragment itself, as a step need not draw the box again.
     """
     st.html(page_style.TO_SENTENCE)
-    _of_a_sentence(title, checkpoint, draw)
-
-
-@st.fragment
-def _of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
     if cover_box.covered(cover_box.ALL):

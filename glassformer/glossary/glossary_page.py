@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -125,8 +125,7 @@ class Term:
 
     def plain(self) -> dict[str, str]:
         """What the browser is told of it."""
-        told = {"id": self.id, "name": self.name, "text": self.text, "also": self.also, "among": self.among}
-        return {name: text for name, text in told.items() if text}
+        return {"id": self.id} | {name: text for name, text in vars(self).items() if text and name != "seen"}
 
 
 TERMS: Final = tuple(
@@ -147,31 +146,13 @@ _MARKS = Element("glossary_marks", isolated=False)
 _LIST = Element("glossary_list")
 
 
-def glossary_marks(terms: Sequence[dict[str, str]], *, key: str, apart: str) -> None:
-    """Underline the first occurrence of each term on the current page.
-
-    Each has its `id`, `name` and `text`, optionally `also` (synonyms) and `among`: words of which one has to be in the
-    same paragraph. `apart` are phrases in which the words of a term mean something else, separated by "|".
-    """
-    _MARKS.draw({"terms": terms, "apart": apart}, key=key)
-
-
-def glossary_list(terms: Sequence[dict[str, str]], *, key: str, chosen: str, on_choice: Callable[[], None]) -> None:
-    """Draw all terms with a field to search in; `chosen` is the id of the one that is shown first, "" for none.
-
-    Each also has the `place` where it is seen and its `address`, if it is seen anywhere. `on_choice` is called when
-    the reader chose another.
-    """
-    _LIST.draw({"terms": terms, "chosen": chosen}, key=key, hears={"term": on_choice})
-
-
 MARKS = "glossary_marks"
 LIST = "glossary_list"
 
 
 def underline() -> None:
     """Have the browser underline the terms of whatever page is drawn."""
-    glossary_marks([term.plain() for term in TERMS], key=MARKS, apart=APART)
+    _MARKS.draw({"terms": [term.plain() for term in TERMS], "apart": APART}, key=MARKS)
 
 
 def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
@@ -183,7 +164,8 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
         if is_there(place)
     }
     listed = [term.plain() | seen.get(term.seen, {}) for term in TERMS]
-    glossary_list(listed, key=LIST, chosen=link.view.of(GlossaryLook).term, on_choice=_choose)
+    payload = {"terms": listed, "chosen": link.view.of(GlossaryLook).term}
+    _LIST.draw(payload, key=LIST, hears={"term": _choose})
     publish(checkpoint)
 
 

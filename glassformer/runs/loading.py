@@ -19,8 +19,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -53,37 +52,19 @@ MOST = 8  # checkpoints that are kept
 Open: TypeAlias = "Callable[[Progress], Checkpoint]"
 
 
-class PendingCheckpoint:
-    """A checkpoint on its way into memory: `done` of `whole` bytes of its values are there; 0 if not known."""
+class PendingCheckpoint(Future["Checkpoint"]):
+    """A checkpoint on its way into memory: `n_there` of `n_whole` bytes of its values are there; 0 if not known."""
 
-    def __init__(self) -> None:
-        self.done, self.whole = 0, 0
-        self._future: Future[Checkpoint] = Future()
+    n_there, n_whole = 0, 0
+    takes = 0  # bytes of memory, about
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is there, or for so long; whether it is."""
-        try:
-            self._future.exception(timeout=seconds)
-        except FutureTimeoutError:
-            return False
-        return True
+        return bool(wait([self], seconds).done)
 
-    def result(self) -> Checkpoint:
-        """The checkpoint, when it is there; raises what opening it raised."""
-        return self._future.result()
-
-    def run(self, work: Open) -> Checkpoint | None:
-        """Open it; None if that fails."""
-        try:
-            checkpoint = work(self._see)
-        except BaseException as error:  # raised in the threads that wait
-            self._future.set_exception(error)
-            return None
-        self._future.set_result(checkpoint)
-        return checkpoint
-
-    def _see(self, done: int, whole: int) -> None:
-        self.done, self.whole = done, whole
+    def see(self, n_there: int, n_whole: int) -> None:
+        """So much is there."""
+        self.n_there, self.n_whole = n_there, n_whole
 
 
 class CheckpointCache:
@@ -92,20 +73,15 @@ class CheckpointCache:
     def __init__(self, most: int = MOST, *, most_bytes: int = sys.maxsize) -> None:
         """Begin with nothing; so many are kept, and of more than one so many bytes."""
         self._most, self._most_bytes, self._lock = most, most_bytes, threading.Lock()
-        self._open: OrderedDict[Hashable, Checkpoint] = OrderedDict()  # the one used last at the end
-        self._n_bytes: dict[Hashable, int] = {}  # of each, about
+        self._open: OrderedDict[Hashable, PendingCheckpoint] = OrderedDict()  # the one used last at the end
         self._under_way: dict[Hashable, PendingCheckpoint] = {}
 
-    def find(self, which: Hashable) -> Checkpoint | None:
-        """A checkpoint that is open."""
+    def open(self, which: Hashable, work: Open, n_bytes: Callable[[], int]) -> PendingCheckpoint:
+        """Open a checkpoint, unless it is open or opened; `which` identifies it, `n_bytes` estimates its memory."""
         with self._lock:
             if which in self._open:
                 self._open.move_to_end(which)
-            return self._open.get(which)
-
-    def open(self, which: Hashable, work: Open, *, n_bytes: int) -> PendingCheckpoint:
-        """Open a checkpoint, unless somebody does already; `which` identifies it, `n_bytes` estimates its memory."""
-        with self._lock:
+                return self._open[which]
             if which in self._under_way:
                 return self._under_way[which]
             opening = self._under_way[which] = PendingCheckpoint()
@@ -118,19 +94,20 @@ class CheckpointCache:
             for which in [one for one in self._open if gone(one)]:
                 del self._open[which]
 
-    def _run(self, which: Hashable, opening: PendingCheckpoint, work: Open, n_bytes: int) -> None:
-        self._make_room(n_bytes)
-        checkpoint = opening.run(work)
+    def _run(self, which: Hashable, opening: PendingCheckpoint, work: Open, n_bytes: Callable[[], int]) -> None:
+        try:
+            opening.takes = n_bytes()
+            self._make_room(opening.takes)
+            opening.set_result(work(opening.see))
+        except BaseException as error:  # raised in the threads that wait
+            opening.set_exception(error)
         with self._lock:
             del self._under_way[which]
-            if checkpoint is not None:
-                self._open[which], self._n_bytes[which] = checkpoint, n_bytes
-            while len(self._open) > self._most or (len(self._open) > 1 and self._takes() > self._most_bytes):
-                self._open.popitem(last=False)
-            self._n_bytes = {one: self._n_bytes[one] for one in self._open}
-
-    def _takes(self) -> int:
-        return sum(self._n_bytes[one] for one in self._open)
+            if opening.exception() is None:
+                self._open[which] = opening
+            takes = sum(one.takes for one in self._open.values())
+            while len(self._open) > self._most or (len(self._open) > 1 and takes > self._most_bytes):
+                takes -= self._open.popitem(last=False)[1].takes
 
     def _make_room(self, n_bytes: int) -> None:
         """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""
@@ -223,7 +200,7 @@ def choosable(asked: str = "") -> dict[str, Entry]:
         found[folder.name] = folder
     first = server_options.opens_first()
     for name in filter(None, (asked, first)):
-        if name not in found and (typed := sources.at(name)) is not None:
+        if name not in found and (typed := sources.first(one.at(name) for one in sources.sources())):
             found[name] = typed
     return {first: found[first], **found} if first in found else found
 
@@ -260,46 +237,48 @@ def _moments(
 def open_maps(name: str) -> LabelledMaps:
     """The maps of that name. Raises GlassformerError if none can be shown."""
     for entry in entries():
-        if entry.name == name and entry.error is None and not sources.has_model(entry):
-            return sources.maps(entry)
+        source = sources.opens(entry)
+        if entry.name == name and entry.error is None and source is not None and not source.has_models:
+            return source.maps(entry)
     raise QueryError("{name} is no longer a file of attention maps.", name=shown(name))
 
 
 def open_checkpoint(entry: Entry) -> Checkpoint:
     """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is."""
-    opening = _opening(entry)
-    return _waited(entry.folder.name, opening) if isinstance(opening, PendingCheckpoint) else opening
+    return _waited(entry.folder.name, _opening(entry))
 
 
 def open_ahead(entry: Entry) -> Checkpoint:
     """The same where nobody waits for it yet."""
-    opening = _opening(entry)
-    return opening.result() if isinstance(opening, PendingCheckpoint) else opening
+    return _opening(entry).result()
 
 
-def _opening(entry: Entry) -> Checkpoint | PendingCheckpoint:
+def _opening(entry: Entry) -> PendingCheckpoint:
     folder, step = snapshots.meant(entry.folder)
     if step is None:
         which = str(folder), str(entry.root), signature(folder)
-        return _in_memory(_shelf(), which, folder, partial(_load, folder, entry.root))
+        return _shelf().open(which, partial(_load, folder, entry.root), partial(_needs, folder))
     beside = snapshots.folder_of(folder)  # a training changes the checkpoint meanwhile, and not its snapshots
     which = str(entry.folder), str(entry.root), signature(beside, (f"{step}{snapshots.FILE}",))
-    return _in_memory(_of_snapshots(), which, folder, partial(_load, entry.folder, entry.root))
+    return _of_snapshots().open(which, partial(_load, entry.folder, entry.root), partial(_needs, folder))
 
 
 def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
     """A checkpoint that is in memory, or will be when this returns; `which` decides all that `work` opens."""
-    opening = _in_memory(_shelf(), which, source, work)
-    return _waited(source.name, opening) if isinstance(opening, PendingCheckpoint) else opening
-
-
-def _in_memory(shelf: CheckpointCache, which: Hashable, source: Path, work: Open) -> Checkpoint | PendingCheckpoint:
-    return shelf.find(which) or shelf.open(which, work, n_bytes=int(WIDENS * _size(source)))
+    return _waited(source.name, _shelf().open(which, work, partial(_needs, source)))
 
 
 def _waited(name: str, opening: PendingCheckpoint) -> Checkpoint:
+    """The checkpoint, when it is there; who waits long sees how far it is."""
     if not opening.wait(PATIENCE_SECONDS):
-        _show_progress(name, opening)
+        place = st.empty()
+        while not opening.wait(DRAW_AGAIN_SECONDS):
+            done, whole = (round(n / 1e6) for n in (opening.n_there, opening.n_whole))
+            text = say("Opening {name}", name=plain(name))
+            if opening.n_whole:
+                text = say("Opening {name}: {done:,} of {whole:,} MB", name=plain(name), done=done, whole=whole)
+            place.progress(opening.n_there / max(opening.n_whole, 1), text)
+        place.empty()
     return opening.result()
 
 
@@ -312,25 +291,13 @@ def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
     return own_format().load(folder, LoadOptions(inside=root, progress=progress, device=server_options.device()))
 
 
-def _size(folder: Path) -> int:
-    """Bytes of the files of a folder, or of a file; 0 if that cannot be said."""
+def _needs(source: Path) -> int:
+    """Bytes of memory for what the files of a folder hold, or a file; 0 if that cannot be said."""
     try:
-        found = [folder] if folder.is_file() else list(folder.iterdir())
-        return sum(file.stat().st_size for file in found)
+        files = [source] if source.is_file() else list(source.iterdir())
+        return int(WIDENS * sum(file.stat().st_size for file in files))
     except OSError:
         return 0
-
-
-def _show_progress(name: str, opening: PendingCheckpoint) -> None:
-    """Say how far a checkpoint is, until it is there."""
-    place = st.empty()
-    while not opening.wait(DRAW_AGAIN_SECONDS):
-        done, whole = (round(n / 1e6) for n in (opening.done, opening.whole))
-        text = say("Opening {name}", name=plain(name))
-        if opening.whole:
-            text = say("Opening {name}: {done:,} of {whole:,} MB", name=plain(name), done=done, whole=whole)
-        place.progress(opening.done / max(opening.whole, 1), text)
-    place.empty()
 
 
 @st.cache_resource(show_spinner=False)
@@ -403,7 +370,7 @@ def trace_again(checkpoint: str, query: Query) -> Trace:
 
     Raises QueryError if the checkpoint of that name has changed.
     """
-    if (foreign := sources.opened(query.checkpoint)) is not None:
+    if (foreign := sources.first(one.opened(query.checkpoint) for one in sources.sources())) is not None:
         return runner().trace(foreign, query)
     entry = found(checkpoint)
     if entry is None:

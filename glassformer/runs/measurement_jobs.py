@@ -56,12 +56,7 @@ Measuring = Callable[[], Generator[MeasurementProgress, None, _Result]]
 @st.cache_resource(show_spinner=False)
 def studies() -> JobRegistry[Hashable]:
     """What is measured for the server's visitors; each job tells its `MeasurementProgress`."""
-    return new_studies()
-
-
-def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> JobRegistry[Hashable]:
-    """Room for measurements."""
-    return JobRegistry(too_many, most=most, at_once=most, room=cache_bytes, size=_size)
+    return JobRegistry(too_many, most=MOST_UNDER_WAY, at_once=MOST_UNDER_WAY, room=CACHE_BYTES, size=_size)
 
 
 def begins_by_itself(checkpoint: "Checkpoint") -> bool:
@@ -89,11 +84,6 @@ def _size(job: Job) -> int:
 def study(runner: ModelRunner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
     """Measure, as the work of a job; `cost` as in `glassformer.server.model_runner.cost_of`."""
     return job.in_model(runner, partial(_parts, measuring, job.tell), cost=cost)
-
-
-def apart(measuring: Measuring[_Result], job: Job) -> _Result:
-    """The same of what needs no model of this process: it waits for nobody, and nobody for it."""
-    return _parts(measuring, job.tell, job.pause)
 
 
 def _parts(
@@ -132,7 +122,7 @@ def measured(
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):
         in_model = partial(study, loading.runner(), measuring, seconds * COST)
-        work = in_model if needs_model else partial(apart, measuring)
+        work = in_model if needs_model else lambda job: _parts(measuring, job.tell, job.pause)
         seen = attempt(lambda: studies().ask(key, work, visitor=visitor).seen)
     if seen is not None and seen.state == "done":
         return cast("_Result", seen.result)

@@ -1,4 +1,7 @@
-"""Run of the session, as a page draws it; what cannot be run is said, and the last that could be is shown."""
+"""Run (`OpenRun`) or given attention maps (`OpenMaps`) of a slot, as a page draws them; `AnyRun`, either.
+
+What cannot be run is said, and the last that could be is shown.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from glassformer.charts.theme import capitalised
-from glassformer.components.stepper_view import StepperRun, settled_step
+from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.map_axes import fit_aggregate, fit_parts
-from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address
-from glassformer.runs.stepper_run import _stepper_run
-from glassformer.runs.viewed_run import ViewedRun, VisibleTrace, fit_view, own_choice
+from glassformer.runs.map_axes import fit_aggregate, fit_given, fit_parts
+from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address, publish
+from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps, VisibleTrace, fit_view, is_yours, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
@@ -27,10 +31,11 @@ from glassformer.state.link import Link
 from glassformer.state.session import SlotState
 from glassformer.state.view import MAIN, Slot
 from transformer.errors import GlassformerError, QueryError
-from transformer.i18n import joined, say
+from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import InterventionError
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.query import Query
+from transformer.runs.trace import Kind, LabelledMaps, Trace
 from transformer.text.tokenizer import AnyTokenizer, RawIds
 
 if TYPE_CHECKING:
@@ -136,14 +141,9 @@ def _ran(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, Slo
     except QueryError as error:
         if not link.forced and not link.hypothesis:
             raise
-        own = replace(link, forced=(), hypothesis=0)
-        trace = loading.run(checkpoint, own.query(checkpoint.content_hash))
-        here = here.at_another(link.view.step)
-        return (
-            own,
-            here.noting(joined(" ", [capitalised(error.sentence), say("The model's own choice is shown instead.")])),
-            trace,
-        )
+        note = joined(" ", [capitalised(error.sentence), say("The model's own choice is shown instead.")])
+        here = here.at_another(link.view.step).noting(note)
+        return _ran(checkpoint, replace(link, forced=(), hypothesis=0), here)
 
 
 def _unchanged(link: Link, here: SlotState, error: QueryError) -> tuple[Link, SlotState]:
@@ -170,7 +170,7 @@ def _opened(
     visible, run_id = run.visible, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
     of_source = (kind or run.view.kind) in ("cross", visible.kind)  # another attention's head says nothing of it
     bare = visible if of_source else replace(visible, view=replace(run.view, layer=None, head=None))
-    stepper = _stepper_run(bare, checkpoint, run_id)
+    stepper = _kept_stepper(bare, checkpoint, run_id)
     step = settled_step(stepper, key=f"{slot}{session.STEPPER}", step=run.view.step, step_revision=here.step_revision)
     visible = replace(visible, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
     return OpenRun(visible, checkpoint, link, loading, stepper)
@@ -196,12 +196,10 @@ def _suggest(checkpoint: Checkpoint, slot: Slot) -> None:
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:
-    if not anatomy(checkpoint.config).reads:
+    if not anatomy(checkpoint.config).reads or not checkpoint.card.source_code:
         return say("Type some text above, or pick an example.")
-    if checkpoint.card.source_code:
-        language = checkpoint.card.source_language
-        return say("Type a sentence in {language} above, or pick an example.", language=language)
-    return say("Type some text above, or pick an example.")
+    language = checkpoint.card.source_language
+    return say("Type a sentence in {language} above, or pick an example.", language=language)
 
 
 N_IDS: Final = 4
@@ -236,3 +234,123 @@ def _tokens_a_word(tokenizer: AnyTokenizer, text: str) -> float:
     unspaced = sum(unicodedata.category(letter) == "Lo" for letter in text)  # such as ideographs
     parts = len(_PARTS.findall(text)) - bool(unspaced)
     return (len(found.ids) + 1) / (unspaced / LETTERS_A_WORD + parts)  # one more: of two alike the longer
+
+
+# ------------------------------------------------------------------------------------------------ its stepper
+
+
+def stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+    """The run as the stepper component wants it."""
+    trace = visible.trace
+    source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
+    unknown = checkpoint.config.unk_id
+    own = np.exp(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
+    return StepperRun(
+        run_id=run_id,
+        source=tuple(
+            SourceChip(piece, i, special=source.is_special(i) and i != unknown, unknown=i == unknown)
+            for piece, i in zip(trace.src_tokens, trace.src_ids, strict=True)
+        ),
+        target=tuple(
+            TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
+            for t, (piece, i) in enumerate(zip(trace.tgt_tokens, trace.tgt_ids, strict=True))
+        ),
+        start_piece=trace.row_label(trace.first_row).reads if trace.n_steps else "",
+        texts=trace.texts,
+        shading=_shading(visible),
+        shading_label=_shading_label(visible),
+        stop_reason=_stop_sentence(trace),
+        cut=trace.stop_reason == "length limit",
+    )
+
+
+def _shading(visible: VisibleTrace) -> np.ndarray | None:
+    """How much each step looks at each source piece [step, source]; of a decoder-only model, also at its own output."""
+    trace = visible.trace
+    if not trace.n_steps:
+        return None
+    steps = slice(trace.first_row, trace.first_row + trace.n_steps)
+    return visible.weights()[steps, : len(trace.src_tokens)].copy()  # a session keeps it: no view of all maps
+
+
+def _shading_label(visible: VisibleTrace) -> str:
+    if not visible.trace.n_steps:
+        return ""
+    if visible.kind == "cross":
+        return say("Source shaded by cross-attention, {whose}", whose=visible.whose())
+    return say("Prompt shaded by self-attention, {whose}", whose=visible.whose())
+
+
+def _stop_sentence(trace: Trace) -> str:
+    if trace.stop_reason == "end of sentence":
+        return say("The model ended the sentence.")
+    if trace.stop_reason == "no decoder":
+        return say("This is an encoder-only model: it reads text but does not write any.")
+    return say_n(
+        "The output was cut off at the limit of {n} token.",
+        "The output was cut off at the limit of {n} tokens.",
+        trace.n_steps,
+    )
+
+
+STEPPER_RUN = "stepper_run"
+
+
+def _kept_stepper(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+    """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
+    which, key = (run_id, visible.view.layer, visible.view.head), f"{visible.slot}{STEPPER_RUN}"
+    kept: tuple[object, StepperRun] | None = st.session_state.get(key)
+    if kept is None or kept[0] != which:
+        kept = (which, stepper_run(visible, checkpoint, run_id))
+        st.session_state[key] = kept
+    return kept[1]
+
+
+# ------------------------------------------------------------------------------------------------ given maps
+
+MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
+
+
+@dataclass(frozen=True)
+class OpenMaps(Viewed):
+    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
+
+    visible: VisibleMaps  # the maps and what of them is looked at
+    checkpoint: None
+    name: str  # of the file
+
+    @property
+    def trace(self) -> LabelledMaps:
+        """The maps."""
+        return self.visible.trace
+
+    @property
+    def run_id(self) -> str:
+        """Changes exactly when the maps do."""
+        return self.trace.content_hash
+
+    def again(self) -> Callable[[], LabelledMaps]:
+        """Gets the maps once more, for what a session keeps."""
+        return partial(loading.open_maps, self.name)
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
+
+
+AnyRun = OpenRun | OpenMaps
+"""What a panel draws that needs weights and labels alone."""
+
+
+def open_maps(maps: LabelledMaps, name: str) -> OpenMaps:
+    """What the main slot looks at of given maps."""
+    here, revision = session.standing(MAIN), maps.content_hash[:REVISION_LENGTH]
+    if here.revision and here.revision != revision:
+        session.add_note(
+            say("This link was made with a different version of {name}, so what it shows may have changed.", name=name)
+        )
+    query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
+    session.stand(MAIN, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
+    view, notes = fit_given(session.view(), maps)
+    drawing.notes((*session.take_notes(), *notes))
+    return OpenMaps(VisibleMaps(maps, view), None, name)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
@@ -12,7 +12,6 @@ from glassformer.runs.viewed_run import HasSteps, at_step, step_of
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing
 from glassformer.shared.csv_export import Origin, Table
-from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Click, Slot
@@ -49,33 +48,47 @@ def show(
         **plot.words,
         fit=plot.fit,
         of_sentence=plot.of_sentence and picture.part.of_sentence,
-        on_click=None
-        if plot.clicked is None
-        else on_click(key, partial(_meant, plot.clicked, lasts, step, names), take or partial(_look_at, scene.slot)),
+        on_click=plot.clicked
+        and partial(_clicked, plot.clicked, slot=scene.slot, take=take, lasts=lasts, drawn=step, names=names),
         table=table,
         follows=follows,
         step=step,
     )
 
 
-def _meant(
-    clicked: Callable[[Click], Any], lasts: Mapping[Slot, int], drawn: int | None, names: Sequence[str], click: Click
-) -> Any:
-    """What a click means, at the step at which it was made: the browser may have moved on since that was drawn.
+def _clicked(
+    means: Callable[[Click], Any] | None,
+    click: Click,
+    *,
+    slot: Slot,
+    take: Callable[[Any], object] | None,
+    lasts: Mapping[Slot, int],
+    drawn: int | None,
+    names: Sequence[str],
+) -> None:
+    """Callback: do what a click means at the step at which it was made, as the browser may have moved on.
 
     On a picture that does not follow the step, that is the step at which it was drawn; where a reader has stepped on
     since, `stepper_view.settled_step` knows better.
     """
-    if click.step is None or drawn is None or not names:
-        return clicked(click)
-    for slot, last in lasts.items():
-        session.replace(slot, step=min(click.step, last))
-    if click.step == drawn:
-        return clicked(click)
-    with suppress(NoFramesError, GlassformerError, BusyError):  # then it means nothing
-        offer = FRAMES.find(names[-1])
-        moved = offer.picture.of(at_step(offer.shown(), click.step))
-        return moved.clicked(click) if moved is not None and moved.clicked else None
+    if click.step is not None and drawn is not None and names:
+        for one, last in lasts.items():
+            session.replace(one, step=min(click.step, last))
+        if click.step != drawn:
+            means = _meaning(names[-1], click.step)
+    meant = None if means is None else means(click)
+    if meant is not None and take is not None:
+        take(meant)
+    elif meant is not None:
+        session.replace(slot, **meant)
+
+
+def _meaning(name: str, step: int) -> Callable[[Click], Any] | None:
+    """What a click on an offered picture means at another step; None where that cannot be said."""
+    with suppress(NoFramesError, GlassformerError, BusyError):
+        offer = FRAMES.find(name)
+        moved = offer.picture.of(at_step(offer.shown(), step))
+        return None if moved is None else moved.clicked
     return None
 
 
@@ -86,22 +99,16 @@ def show_beside(
     *,
     take: Callable[[Any], object] | None = None,
     widths: Sequence[int] = (),
-    gap: Literal["medium", "large"] = "large",
 ) -> None:
     """Draw two pictures of a scene beside each other; the rest is as for `show` and `drawing.beside`."""
     each = (partial(show, one, scene, take=take) for one in (first, second))
-    drawing.beside(*each, widths=widths, gap=gap)
+    drawing.beside(*each, widths=widths)
 
 
 def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = None) -> str:
     """Draw the choice of a part of a page, among all or some."""
     titles = {name: one.title for name, one in (page.listed() if parts is None else parts).items()}
     return controls.choose(controls.field(slot, page.panel), say("Part"), titles, bare=True)
-
-
-def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
-    """Callback: a session keeps it, so it holds no run."""
-    session.replace(slot, **fields)
 
 
 def ask_first(run: OpenRun, why: str, *, key: str) -> None:

@@ -95,12 +95,7 @@ def sources() -> tuple[Source, ...]:
 
 def folder(name: str) -> Entry | None:
     """The checkpoint folder that a name means, also as that of one of its snapshots."""
-    return _first(one.folder(name) for one in sources())
-
-
-def at(name: str) -> Entry | None:
-    """What else a name means that is in no list."""
-    return _first(one.at(name) for one in sources())
+    return first(one.folder(name) for one in sources())
 
 
 def opens(entry: Entry) -> Source | None:
@@ -114,37 +109,11 @@ def has_model(entry: Entry) -> bool:
     return source is None or source.has_models
 
 
-def maps(entry: Entry) -> LabelledMaps:
-    """The maps of an entry that holds no model."""
-    source = opens(entry)
-    assert source is not None
-    return source.maps(entry)
-
-
-def opened(content_hash: str) -> Checkpoint | None:
-    """A checkpoint that a source has opened before."""
-    return _first(one.opened(content_hash) for one in sources())
-
-
-def label(entry: Entry) -> str | None:
-    """What its source calls an entry in the choice of checkpoints."""
-    return _first(one.label(entry) for one in sources())
-
-
-def told(entry: Entry) -> tuple[str, str] | None:
-    """An icon, and what the list of all folders and files says of an entry that a source opens."""
-    return _first(one.told(entry) for one in sources())
-
-
-def gone(name: str, instead: str) -> Sentence | None:
-    """What is said where a name leads nowhere, if a source knows what it once meant."""
-    return _first(one.gone(name, instead) for one in sources())
-
-
 def changes(name: str) -> bool:
     """Whether what a name means becomes another version again and again."""
     return any(one.changes(name) for one in sources())
 
 
-def _first(found: Iterable[_Found | None]) -> _Found | None:
+def first(found: Iterable[_Found | None]) -> _Found | None:
+    """What the first source says that has something to say."""
     return next((one for one in found if one is not None), None)

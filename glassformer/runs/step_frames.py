@@ -13,7 +13,6 @@ import gzip
 import json
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
+from cachetools import FIFOCache
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -95,10 +95,6 @@ class FrameSource:
     of: Origin  # what its files are of
     drawn: str  # digest of what was drawn
 
-    def frames(self) -> dict[str, Any]:
-        """The frames; errors as of `frames_of`."""
-        return frames_of(self.picture, self.shown(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
-
     def shown(self) -> HasSteps:
         """What is pictured, at the step that was looked at; errors as of `RunRef.run`."""
         return self.together(*(one.run() for one in self.again))
@@ -157,8 +153,8 @@ class Frames:
 
     def __init__(self) -> None:
         self._lock, self._makes = threading.Lock(), threading.Lock()
-        self._offers: OrderedDict[str, FrameSource] = OrderedDict()
-        self._made: OrderedDict[str, bytes | NoFramesError] = OrderedDict()
+        self._offers: FIFOCache[str, FrameSource] = FIFOCache(MOST_OFFERS)
+        self._made: FIFOCache[str, bytes | NoFramesError] = FIFOCache(MOST_KEPT, getsizeof=_size)
 
     def offer(self, picture: Picture[Any], shown: HasSteps, of: Origin, moment: Mapping[str, Any]) -> str:
         """Offer the frames of what is drawn; gives back their name, or how it follows the step without any."""
@@ -174,9 +170,6 @@ class Frames:
         with self._lock:
             again = tuple(map(RunRef.of, shown.runs))
             self._offers[name] = FrameSource(picture, again, shown.together, spoken, of, digest(moment))
-            self._offers.move_to_end(name)
-            while len(self._offers) > MOST_OFFERS:
-                self._offers.popitem(last=False)
         return name
 
     def find(self, name: str) -> FrameSource:
@@ -192,8 +185,6 @@ class Frames:
         with self._makes:
             if name not in self._made:
                 self._made[name] = _made(offer)
-                while self._n_bytes() > MOST_KEPT or len(self._made) > MOST_OFFERS:
-                    self._made.popitem(last=False)
             return _given(self._made[name])
 
     def made(self, name: str) -> bytes | None:
@@ -201,8 +192,9 @@ class Frames:
         found = self._made.get(name)
         return None if found is None else _given(found)
 
-    def _n_bytes(self) -> int:
-        return sum(len(one) for one in self._made.values() if isinstance(one, bytes))
+
+def _size(found: bytes | NoFramesError) -> int:
+    return len(found) if isinstance(found, bytes) else MOST_KEPT // MOST_OFFERS
 
 
 def _given(found: bytes | NoFramesError) -> bytes:
@@ -219,12 +211,13 @@ _MAKER: Final = ThreadPoolExecutor(1, "frames")
 def _made(offer: FrameSource) -> bytes | NoFramesError:
     """Raises NoFramesError for what may be otherwise the next time."""
     try:
-        found = json.dumps(offer.frames(), ensure_ascii=False, separators=(",", ":"))
+        frames = frames_of(offer.picture, offer.shown(), offer.of, offer.language, drawn=offer.drawn, most=MOST_BYTES)
     except NoFramesError as none:
         return none
     except (GlassformerError, BusyError) as error:
         raise NoFramesError(503, str(error)) from error
-    return gzip.compress(found.encode("utf-8", "replace"), 6, mtime=0)
+    text = json.dumps(frames, ensure_ascii=False, separators=(",", ":"))
+    return gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)
 
 
 def routes(base: str = "", frames: Frames = FRAMES) -> list[Route]:

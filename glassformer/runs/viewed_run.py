@@ -53,22 +53,29 @@ BYTE_LEVEL: Final = "Ġ"
 GOES_ON: Final = "##"
 
 
+class _HasMaps:
+    trace: Any
+
+    def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
+        """What some work computes from each layer's maps [head, query, key], or from those of `layers`, from 0.
+
+        `key` identifies the work and all its inputs but the run. A trace without maps asks the model (`BusyError`).
+        """
+        maps = self.trace.maps(kind)
+        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
+
+    def heads(self, kind: Kind, layer: int) -> np.ndarray:
+        """The maps of all heads of a layer [head, query, key]; errors as `each`."""
+        return self.each(kind, whole, key="heads", layers=(layer,))[0]
+
+
 @dataclass(frozen=True)
-class VisibleMaps:
+class VisibleMaps(_HasMaps):
     """Given maps, and what of them is looked at."""
 
     trace: LabelledMaps  # the maps, which stand where a run's trace does
     view: View  # what is looked at; its attention, layer and head are there
     slot: Slot = MAIN  # where it is drawn
-
-    def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """As `VisibleTrace.each`."""
-        maps = self.trace.maps(kind)
-        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
-
-    def heads(self, kind: Kind, layer: int) -> np.ndarray:
-        """The maps of all heads of a layer [head, query, key]."""
-        return np.asarray(self.trace.maps(kind)[layer])
 
 
 def marked(labels: Sequence[str]) -> list[str]:
@@ -102,7 +109,7 @@ HIDDEN = "?"
 
 
 @dataclass(frozen=True)
-class VisibleTrace:
+class VisibleTrace(_HasMaps):
     """A trace, what of it is looked at, and what must stay hidden."""
 
     trace: Trace  # the run
@@ -145,18 +152,10 @@ class VisibleTrace:
         return chosen_map(self, self.kind)
 
     def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """What some work computes from each layer's maps [head, query, key], or from those of `layers`, from 0.
-
-        `key` identifies the work and all its inputs but the run. A trace without maps asks the model (`BusyError`).
-        """
+        """As of `_HasMaps`; what the trace does not keep the model makes again."""
         if self.by_layer is not None and not self.trace.keeps_maps:
             return self.by_layer(kind, work, key=key, layers=layers)
-        maps = self.trace.maps(kind)
-        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
-
-    def heads(self, kind: Kind, layer: int) -> np.ndarray:
-        """The maps of all heads of a layer [head, query, key]; errors as `each`."""
-        return self.each(kind, whole, key="heads", layers=(layer,))[0]
+        return super().each(kind, work, key=key, layers=layers)
 
     def whose(self) -> Sentence:
         """Which layer and head that is; a mean says that it is one."""
@@ -193,13 +192,20 @@ def heads_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
     """Move step, layer and head into a trace's range, with notes; a missing `kind` of attention means the last one."""
     shape = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape
-    notes: list[str] = []
-    step = view.step
-    if step >= max(trace.n_steps, 1):
-        notes.append(_no_step(step, trace.n_steps))
-        step = max(trace.n_steps - 1, 0)
-    view, moved = fit_head(view, *shape[:2])
-    return replace(view, step=step), (*notes, *moved)
+    fitted, notes = fit_head(view, *shape[:2])
+    step, count = view.step, trace.n_steps
+    if step < max(count, 1):
+        return fitted, notes
+    note = say(
+        "Step {step} was requested, but this output ends at step {count}, which is shown instead.",
+        step=step + 1,
+        count=count,
+    )
+    if not count:
+        note = say(
+            "Step {step} was requested, but this model does not write any output, so there are no steps.", step=step + 1
+        )
+    return replace(fitted, step=max(count - 1, 0)), (note, *notes)
 
 
 def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, ...]]:
@@ -207,46 +213,26 @@ def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, 
     notes: list[str] = []
     layer, head = view.layer, view.head
     if layer is not None and layer >= n_layers:
-        notes.append(no_layer(layer, n_layers))
+        note = say(
+            "Layer {layer} was requested, but the last layer of this model is layer {count}. The mean over all layers "
+            "and heads is shown instead.",
+            layer=layer + 1,
+            count=n_layers,
+        )
+        notes.append(note)
         layer, head = None, None
     if head is not None and head >= n_heads:
-        notes.append(no_head(head, n_heads))
+        note = say(
+            "Head {head} was requested, but the last head of this model is head {count}. The mean over all heads is "
+            "shown instead.",
+            head=head + 1,
+            count=n_heads,
+        )
+        notes.append(note)
         head = None
     if layer is None:
         head = None  # a head of all layers together is nothing
     return replace(view, layer=layer, head=head), tuple(notes)
-
-
-def no_layer(layer: int, count: int) -> str:
-    """What is said of a layer that there is not, counted from 0."""
-    return say(
-        "Layer {layer} was requested, but the last layer of this model is layer {count}. The mean over all layers "
-        "and heads is shown instead.",
-        layer=layer + 1,
-        count=count,
-    )
-
-
-def no_head(head: int, count: int) -> str:
-    """What is said of a head that there is not, counted from 0."""
-    return say(
-        "Head {head} was requested, but the last head of this model is head {count}. The mean over all heads is "
-        "shown instead.",
-        head=head + 1,
-        count=count,
-    )
-
-
-def _no_step(step: int, count: int) -> str:
-    if not count:
-        return say(
-            "Step {step} was requested, but this model does not write any output, so there are no steps.", step=step + 1
-        )
-    return say(
-        "Step {step} was requested, but this output ends at step {count}, which is shown instead.",
-        step=step + 1,
-        count=count,
-    )
 
 
 def is_yours(trace: Trace, step: int) -> bool:

@@ -25,7 +25,7 @@ from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, Slot, View
+from glassformer.state.view import MAIN, Slot
 from transformer.analysis.sampled_outputs import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import chance
@@ -60,18 +60,13 @@ def draw(run: OpenRun) -> None:
 # ------------------------------------------------------------------------------------------------ the settings
 
 
-def is_tried(view: View) -> bool:
-    """Whether the reader has chosen settings that are only looked at."""
-    return any(view.get(name) is not None for name in NOT_TRIED)
-
-
 def sliders(run: OpenRun) -> None:
     """Draw the sliders, and under them the ways to the run's settings and from them."""
     how = looked_at(run)
     columns = st.columns(3, gap="medium")
     with columns[0]:
         kept = _kept(run.slot, "try_temperature", how.temperature)
-        controls.decimal(
+        controls.slider(
             kept,
             say("Temperature"),
             0.05,
@@ -86,12 +81,12 @@ def sliders(run: OpenRun) -> None:
         controls.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
-        controls.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all tokens."))
+        controls.slider(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all tokens."))
     _ways(run, how)
 
 
 def _kept(slot: Slot, name: str, value: object) -> ControlBinding:
-    return ControlBinding(f"{slot}{name}", value, partial(controls.put, slot, name, ()))
+    return replace(controls.field(slot, name), value=value)
 
 
 def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
@@ -160,8 +155,8 @@ class SamplingRequest:
 class Draws(JobRegistry[SamplingRequest]):
     """The draws of a server; each job tells those that are there, a tuple of `Draw`."""
 
-    def __init__(self, runner: Callable[[], ModelRunner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
-        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+    def __init__(self, runner: Callable[[], ModelRunner]) -> None:
+        super().__init__(_too_many, most=MOST_KEPT, at_once=AT_ONCE, keeps_stopped=True)
         self._runner = runner
 
     def start(self, wanted: SamplingRequest, checkpoint: Checkpoint) -> Job:
@@ -223,7 +218,8 @@ def _many(run: OpenRun, row: Any) -> None:
 
 def _begins_by_itself(run: OpenRun, wanted: SamplingRequest) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
-    as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried(run.view)
+    is_tried = any(run.view.get(name) is not None for name in NOT_TRIED)
+    as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried
     return as_opened and jobs().find(wanted) is None and seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
@@ -257,11 +253,6 @@ def _begin(wanted: SamplingRequest, checkpoint: Checkpoint) -> None:
     attempt(lambda: jobs().start(wanted, checkpoint))
 
 
-def _cancel(wanted: SamplingRequest) -> None:
-    """Callback; a session keeps it, so it must not hold the job."""
-    jobs().withdraw(wanted)
-
-
 def _follow(wanted: SamplingRequest, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
     """How far it is, and what is there; a session keeps what a fragment is given, which must not be the run."""
     seen = jobs().look(wanted)
@@ -273,7 +264,8 @@ def _follow(wanted: SamplingRequest, slot: Slot, checkpoint: Checkpoint, link: L
         st.session_state[running] = wanted
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.progress(len(there) / wanted.n, text=_state(seen, wanted.n))
-            st.button(say("Cancel"), key=f"{slot}{CANCEL}", icon=":material/stop:", on_click=partial(_cancel, wanted))
+            stop = partial(jobs().withdraw, wanted)
+            st.button(say("Cancel"), key=f"{slot}{CANCEL}", icon=":material/stop:", on_click=stop)
     elif st.session_state.get(running) is not None:
         st.session_state[running] = None
         st.rerun()  # without looking again and again

@@ -1,11 +1,8 @@
 """The part Beam tree: a beam search of the sentence, and what a click on it opens."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
-
-import numpy as np
 
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
@@ -91,49 +88,27 @@ def _whole(slot: Slot) -> None:
 # ------------------------------------------------------------------------------------------------ what a click opens
 
 
-NONE = -1
-
-
-@dataclass(frozen=True, eq=False)
-class BranchPlaces:
-    """Of a tree what a click needs, by place; a session keeps it instead of the tree."""
-
-    parents: np.ndarray  # what each beginning continues, or `NONE`
-    pieces: np.ndarray  # its last piece
-    results: np.ndarray  # the best result that it leads to, or `NONE`
-
-    def ids(self, place: int) -> tuple[int, ...]:
-        """The pieces of a beginning."""
-        found: list[int] = []
-        while place != NONE:
-            found.append(int(self.pieces[place]))
-            place = int(self.parents[place])
-        return tuple(reversed(found))
-
-
-def places(tree: SearchTree) -> BranchPlaces:
-    """What a click needs of a tree."""
-    ways = tree.ways_to(tree.results)
-    return BranchPlaces(
-        np.array([NONE if node.parent is None else node.parent for node in tree.nodes], np.int32),
-        np.array([node.piece for node in tree.nodes], np.int32),
-        np.array([ways.get(node.place, NONE) for node in tree.nodes], np.int16),
-    )
-
-
 def opens(run: OpenRun, tree: SearchTree) -> Callable[[int], None]:
-    """Callback with a place in the tree: the result that it leads to, at its step; else the run that is forced so."""
+    """Callback with a place in the tree: the result that it leads to, at its step; else the run that is forced so.
+
+    A session keeps it, so it holds of each beginning what that continues, its last piece and its best result, no tree.
+    """
     slot, beam, forced = run.slot, isinstance(run.trace.query.decoding, Beam), run.trace.query.forced
-    known, never = places(tree), frozenset(run.checkpoint.config.never_written)
+    never, ways = frozenset(run.checkpoint.config.never_written), tree.ways_to(tree.results)
+    known = [(node.parent, node.piece, ways.get(node.place)) for node in tree.nodes]
 
     def go(place: int) -> None:
-        if place >= len(known.pieces):
+        if place >= len(known):
             return
-        ids, result = known.ids(place), int(known.results[place])
-        if beam and result != NONE:
+        at: int | None = place
+        ids, result = list[int](), known[place][2]
+        while at is not None:
+            at, piece, _ = known[at]
+            ids.insert(0, piece)
+        if beam and result is not None:
             session.go_to_output(slot, forced, result, len(ids) - 1)
         elif not never.intersection(ids):
-            session.go_to_output(slot, ids, 0, len(ids) - 1)
+            session.go_to_output(slot, tuple(ids), 0, len(ids) - 1)
 
     return go
 

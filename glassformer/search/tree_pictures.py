@@ -118,13 +118,8 @@ def numbers_of(tree: SearchTree, node: Node) -> Iterator[str]:
         yield say("rank {rank} at this step", rank=node.rank)
 
 
-def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str], *, until: int) -> Captions:
-    """What a round did, and under the tree, folded away, all that it weighed; `until` as for `fate_of`."""
-    return Captions(above=_did(tree, step, vocabulary), table=_weighed(tree, step, vocabulary, until))
-
-
 def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int) -> CaptionTable:
-    """What a round weighed: best first, with what became of each."""
+    """What a round weighed: best first, with what became of each; `until` as for `fate_of`."""
     one, ends = tree.rounds[step], tree.standing(until)
     nodes = [tree.nodes[place] for place in (*one.kept, *one.closed, *one.dropped)]
     nodes.sort(key=lambda node: -node.compared)
@@ -267,7 +262,8 @@ def tree(scene: Searched) -> Plot | None:
         text=joined("", best_text),
     )
     read = joined(" ", [HOW_TO_READ_TREE, *([_how_it_ended(scene)] if known == scene.last else [])])
-    said = of_round(found, min(run.view.step, known), run.trace.vocabulary, until=known)
+    step, vocabulary = min(run.view.step, known), run.trace.vocabulary
+    said = Captions(above=_did(found, step, vocabulary), table=_weighed(found, step, vocabulary, known))
     return Plot(spec=spec, alt=alt, how_to_read=read, fit=True, clicked=place_of, said=said)
 
 

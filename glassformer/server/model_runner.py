@@ -28,8 +28,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from cachetools import LRUCache
@@ -62,9 +62,8 @@ class Request:
     visitor: Hashable  # who asks; None for nobody in particular
     cost: float  # how long it takes, about; see `cost_of`
     nbytes: Callable[[Any], int]  # memory of a result, in bytes, about
-    work: Callable[[], Any] | None = None  # makes the result; None for a run, which `checkpoint` and `query` describe
-    # It makes the result instead, given what to call where shorter work may go first.
-    pausing: Callable[[Callable[[], None]], Any] | None = None
+    # Makes the result, given what to call where shorter work may go first; None for a run of `query`.
+    work: Callable[[Callable[[], None]], Any] | None = None
     checkpoint: Checkpoint | None = None
     query: Query | None = None
     future: Future[Any] = field(default_factory=Future)  # where the result will be
@@ -170,30 +169,6 @@ class BusyError(SentenceError, RuntimeError):
     """The model has too much to do; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A finished result and how much memory it takes, in bytes."""
-
-    result: Any
-    nbytes: int
-
-
-class Runs(Protocol):
-    """What makes traces."""
-
-    def __call__(
-        self, checkpoint: Checkpoint, queries: Sequence[Query], *, pause: Callable[[], None]
-    ) -> Iterator[Trace | Exception]:
-        """The trace or the error of each query, in order."""
-
-
-def _together(
-    checkpoint: Checkpoint, queries: Sequence[Query], *, pause: Callable[[], None]
-) -> Iterator[Trace | Exception]:
-    """The checkpoint's own way."""
-    return checkpoint.run_together(queries, most_map_bytes=MAP_BYTES, pause=pause)
-
-
 class ModelRunner:
     """Gives traces and whatever else needs the model: from the cache, from work under way, or by new work.
 
@@ -208,17 +183,17 @@ class ModelRunner:
         max_places: int = MAX_PLACES,
         max_seconds: float = MAX_SECONDS,
         cache_bytes: int = CACHE_BYTES,
-        runs: Runs | None = None,
         visitor: Callable[[], Hashable] = lambda: None,
     ) -> None:
-        self._runs, self._visitor = runs or _together, visitor
-        self._max_waiting, self._max_places, self._max_seconds = max_waiting, max_places, max_seconds
+        self._visitor, self._max_seconds = visitor, max_seconds
+        self._max_waiting, self._max_places = max_waiting, max_places
         # The matrices of one sentence are too small to share: a second thread costs more than it brings.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=torch.set_num_threads, initargs=(1,))
         self._lock = threading.Lock()
         self._queue = FairQueue()
         self._under_way: dict[Hashable, Request] = {}
-        self._cache: LRUCache[Hashable, _Kept] = LRUCache(cache_bytes, getsizeof=lambda kept: kept.nbytes)
+        # Each result with its memory, in bytes.
+        self._cache: LRUCache[Hashable, tuple[Any, int]] = LRUCache(cache_bytes, getsizeof=itemgetter(1))
         self.n_runs, self._spent = 0, 0.0
 
     @property
@@ -250,7 +225,7 @@ class ModelRunner:
         thread; its errors are raised here and not kept. `nbytes` is the memory of a result, about. Raises
         `BusyError`: the queue is full, or the answer took too long.
         """
-        result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
+        result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, lambda _: work()))
         return result
 
     def part(self, work: Callable[[Callable[[], None]], _Result], *, visitor: Hashable, cost: float) -> _Result:
@@ -260,7 +235,7 @@ class ModelRunner:
         work it is, for the order of service, and `cost` how long it takes, as `cost_of`. Raises `BusyError`: the
         queue is full.
         """
-        request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
+        request = Request(object(), visitor, cost, lambda _: sys.maxsize, work)  # too large to be kept
         with self._lock:
             future = self._admitted(request)
         result: _Result = future.result()
@@ -270,13 +245,13 @@ class ModelRunner:
         """A result that is still in memory, by the key of `compute`; None if there is none, and nothing is begun."""
         with self._lock:
             found = self._cache.get(key)
-        return None if found is None else found.result
+        return None if found is None else found[0]
 
     def _answer(self, request: Request) -> Any:
         with self._lock:
             kept = self._cache.get(request.key)
             if kept is not None:
-                return kept.result
+                return kept[0]
             future = self._admitted(request)
         try:
             with RENDER_LOCK.aside():
@@ -344,13 +319,11 @@ class ModelRunner:
 
     def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:
         first = taken[0]
-        if first.pausing is not None:
-            yield first.pausing(pause)
-        elif first.work is not None:
-            yield first.work()
+        if first.work is not None:
+            yield first.work(pause)
         elif first.checkpoint is not None:
             queries = [request.query for request in taken if request.query is not None]
-            for trace in self._runs(first.checkpoint, queries, pause=pause):
+            for trace in first.checkpoint.run_together(queries, most_map_bytes=MAP_BYTES, pause=pause):
                 if not isinstance(trace, Exception):
                     self._log(trace)
                 yield trace
@@ -360,12 +333,12 @@ class ModelRunner:
         kept = None
         if not isinstance(result, BaseException):
             try:
-                kept = _Kept(result, request.nbytes(result) + 10_000)  # the labels, about
+                kept = result, request.nbytes(result) + 10_000  # the labels, about
             except Exception as error:
                 result = error
         with self._lock:
             self._under_way.pop(request.key, None)
-            if kept is not None and kept.nbytes <= self._cache.maxsize:
+            if kept is not None and kept[1] <= self._cache.maxsize:
                 self._cache[request.key] = kept
         if isinstance(result, BaseException):
             request.future.set_exception(result)

@@ -24,9 +24,9 @@ from typing import Final
 class FairSemaphore:
     """Turns of threads, first come, first served."""
 
-    def __init__(self, *, at_once: int = 1, lease: float = 0.1) -> None:
-        """Begin with nobody: so many have a turn at a time, each of which keeps others out for `lease` seconds."""
-        self._at_once, self._lease = at_once, lease
+    def __init__(self, *, lease: float = 0.1) -> None:
+        """Begin with nobody: one at a time has a turn, which keeps others out for `lease` seconds."""
+        self._lease = lease
         self._lock, self._own = threading.Lock(), threading.local()
         self._since: dict[int, float] = {}  # of each thread that has a turn
         self._waiting: deque[tuple[int, threading.Event]] = deque()
@@ -90,10 +90,10 @@ class FairSemaphore:
             self._grant()
 
     def _grant(self) -> None:
-        """Give the free turns to the threads that have waited longest."""
+        """Give a free turn to the thread that has waited longest."""
         now = time.monotonic()
         self._since = {thread: since for thread, since in self._since.items() if now - since < self._lease}
-        while self._waiting and len(self._since) < self._at_once:
+        if self._waiting and not self._since:
             thread, event = self._waiting.popleft()
             self._since[thread] = now
             event.set()

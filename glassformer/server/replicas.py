@@ -26,6 +26,43 @@ from typing import Any, Final
 from transformer.errors import DataError
 from transformer.i18n import ENGLISH, Sentence, in_every_language, in_languages, joined, say
 
+
+class Lock:
+    """A file that one process holds, until it lets go or ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._held = path, -1
+
+    def take(self) -> bool:
+        """Try to lock it; return whether that succeeded."""
+        import fcntl  # Windows has none, and uploads and training are off there
+
+        descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        for _ in range(5):  # somebody may just look
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._held = descriptor
+                return True
+            time.sleep(0.01)
+        os.close(descriptor)
+        return False
+
+    def let_go(self) -> None:
+        """Hold it no longer; a second time nothing happens."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def is_others(self) -> bool:
+        """Whether another process holds it."""
+        if self._held >= 0 or not self._path.exists():
+            return False
+        look = Lock(self._path)
+        taken = look.take()
+        look.let_go()
+        return not taken
+
+
 # ------------------------------------------------------------------------------------------------ private
 
 LOCK = "in-use"
@@ -35,52 +72,32 @@ class OwnFolder:
     """The folder: `shared`, or one made in `place`, by default the system's for temporary files."""
 
     def __init__(self, prefix: str, place: Path | None = None, shared: Path | None = None) -> None:
-        self.is_shared, self._in_use = shared is not None, -1
+        self.is_shared = shared is not None
         if shared is not None:
             self.root = shared
             return
         place = Path(tempfile.gettempdir()) if place is None else place
         _remove_stale(place, prefix)
         self.root = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
-        self._in_use = _locked(self.root)
+        self._in_use = Lock(self.root / LOCK)
+        self._in_use.take()
 
     def close(self) -> None:
         """Remove it with all that is in it, if it is this server's alone; a second time nothing happens."""
-        if self.is_shared:
-            return
-        held, self._in_use = self._in_use, -1
-        shutil.rmtree(self.root, ignore_errors=True)
-        if held >= 0:
-            os.close(held)
-
-
-def _locked(root: Path) -> int:
-    """Lock a file of the folder for the life of this process."""
-    import fcntl  # Windows has none, and uploads and training are off there
-
-    descriptor = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return descriptor
+        if not self.is_shared:
+            shutil.rmtree(self.root, ignore_errors=True)
+            self._in_use.let_go()
 
 
 def _remove_stale(place: Path, prefix: str) -> None:
     """Remove the folders of servers that were killed: nobody holds their files."""
-    import fcntl
-
     for folder in place.glob(prefix + "*"):
-        try:
-            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-                continue
-            descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # somebody holds it
-            continue
-        finally:
-            os.close(descriptor)
+        lock = Lock(folder / LOCK)
+        with suppress(OSError):  # of somebody else, or just removed
+            is_own = not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+            if is_own and (folder / LOCK).exists() and lock.take():
+                shutil.rmtree(folder, ignore_errors=True)
+                lock.let_go()
 
 
 # ------------------------------------------------------------------------------------------------ shared
@@ -152,42 +169,6 @@ def seconds_since(path: Path) -> float:
         return float("inf")
     except OSError:
         return 0.0
-
-
-class Lock:
-    """A file that one process holds, until it lets go or ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._held = path, -1
-
-    def take(self) -> bool:
-        """Try to lock it; return whether that succeeded."""
-        import fcntl  # Windows has none, and uploads and training are off there
-
-        descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        for _ in range(5):  # somebody may just look
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._held = descriptor
-                return True
-            time.sleep(0.01)
-        os.close(descriptor)
-        return False
-
-    def let_go(self) -> None:
-        """Hold it no longer; a second time nothing happens."""
-        held, self._held = self._held, -1
-        if held >= 0:
-            os.close(held)
-
-    def is_others(self) -> bool:
-        """Whether another process holds it."""
-        if self._held >= 0 or not self._path.exists():
-            return False
-        look = Lock(self._path)
-        taken = look.take()
-        look.let_go()
-        return not taken
 
 
 _TUPLE, _MAP, _SENTENCE = "", "map", "said"

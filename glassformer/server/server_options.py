@@ -1,28 +1,35 @@
-"""Options of the operator: where models compute, and whether uploads and training are allowed.
+"""Options of the operator: where models compute, whether uploads and training are allowed, and other origins.
 
     streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
     streamlit run app.py -- --hub fetch                 or        GLASSFORMER_HUB=off
     streamlit run app.py -- --open ORG/NAME             or        GLASSFORMER_OPEN=zh-en
+    streamlit run app.py -- --frame-ancestors SOURCES   or        GLASSFORMER_FRAME_ANCESTORS="https://a.example"
+    streamlit run app.py -- --allowed-hosts HOSTS       or        GLASSFORMER_ALLOWED_HOSTS="*.a.example"
 
 Unless it is said, models compute on the processor, uploads are on where the server listens on this machine alone, and
 off everywhere else; so is training where uploads are. The models in the hub's cache are shown on this machine alone,
-and the app fetches none. Without a name the first checkpoint opens.
+and the app fetches none. Without a name the first checkpoint opens. Only the app's own pages frame it, and hosts are
+those of Streamlit's `server.allowedHosts`.
+
+Source: Content Security Policy Level 3, 2.3.1 (sources) and 6.4.2 (frame-ancestors).
 """
 
 import ipaddress
 import itertools
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 import streamlit
 import torch
 
 from glassformer.server.streamlit_private import UPLOADS, is_on
 from transformer.checkpoint.free_memory import CPU, device_of
+from transformer.errors import DataError, shown
 from transformer.sandbox import can_limit
 
 DEVICE = "GLASSFORMER_DEVICE", "--device"
@@ -101,3 +108,38 @@ def is_local() -> bool:
 def megabytes_of_a_file() -> int:
     """The largest file that Streamlit takes; it is in memory until it is taken over."""
     return int(streamlit.get_option("server.maxUploadSize"))
+
+
+# ------------------------------------------------------------------------------------------------ other origins
+
+FRAME_ANCESTORS = "GLASSFORMER_FRAME_ANCESTORS", "--frame-ancestors"
+ALLOWED_HOSTS = "GLASSFORMER_ALLOWED_HOSTS", "--allowed-hosts"
+_HOST: Final = r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
+_SOURCE: Final = rf"\*|'self'|https?:(?://{_HOST}(?::(?:\d{{1,5}}|\*))?)?"
+
+
+def frame_ancestors(arguments: Sequence[str] | None = None) -> str:
+    """Whose pages may frame the app, as sources of a Content-Security-Policy. A DataError if one is not a source."""
+    examples = "https://moodle.example.org", "https://*.example.org", "https:"
+    return " ".join(dict.fromkeys(["'self'", *_listed(arguments, FRAME_ANCESTORS, _SOURCE, examples)]))
+
+
+def allowed_hosts(arguments: Sequence[str] | None = None) -> list[str]:
+    """More hosts than those of Streamlit's option. A DataError if one is not the name of a host."""
+    return _listed(arguments, ALLOWED_HOSTS, rf"\*|{_HOST}", ("glass.school.example", "*.hf.space", "*"))
+
+
+def _listed(
+    arguments: Sequence[str] | None, option: tuple[str, str], pattern: str, examples: Sequence[str]
+) -> list[str]:
+    words = re.split(r"[\s,]+", (said(arguments, *option) or "").lower())  # neither may reach a header
+    for word in filter(None, words):
+        if not re.fullmatch(pattern, word):
+            name, known = " / ".join(option), ", ".join(examples)
+            raise DataError(
+                "{setting}: {found} cannot be used; write values such as {examples}.",
+                setting=name,
+                found=shown(word),
+                examples=known,
+            )
+    return list(filter(None, words))

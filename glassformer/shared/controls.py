@@ -27,6 +27,7 @@ NONE: Final = "none"  # stands for None among a widget's options: Streamlit take
 _LABELS: Final = "labels"
 _NUMBERS: Final = "folded_keys"  # in the session: how often each was renewed
 _Value = TypeVar("_Value")
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -129,27 +130,15 @@ def choose(
     *,
     otherwise: _Value | None = None,
     bare: bool = False,
-    disabled: bool = False,
-    help: str | None = None,
-    width: int = 120,
 ) -> _Value:
     """Draw a choice of a few as a row of buttons, of many as a menu; returns what is chosen.
 
-    Where `kept` is none of the options, `otherwise` is shown, or the first. A `bare` label is for screen readers
-    only; the width is that of a menu, in pixels.
+    Where `kept` is none of the options, `otherwise` is shown, or the first. A `bare` label is for screen readers only.
     """
     if len(options) - (None in options) > MOST_SEGMENTS:
-        return menu(kept, label, options, otherwise=otherwise, bare=bare, disabled=disabled, help=help, width=width)
+        return menu(kept, label, options, otherwise=otherwise, bare=bare, width=120)
     value, widget = _shown(kept, options, otherwise)
-    st.segmented_control(
-        label,
-        **widget,
-        required=True,
-        label_visibility="collapsed" if bare else "visible",
-        disabled=disabled,
-        help=help,
-        wrap=True,
-    )
+    st.segmented_control(label, **widget, required=True, label_visibility="collapsed" if bare else "visible", wrap=True)
     return value
 
 
@@ -165,7 +154,7 @@ def menu(
     width: int | None = None,
     folded: bool = False,
 ) -> _Value:
-    """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is.
+    """Draw a choice as a menu; arguments as for `choose`. Its width is in pixels; without one it takes all there is.
 
     In a popover it is `folded`, as `folded_key` says.
     """
@@ -214,21 +203,20 @@ def fold(kept: ControlBinding, label: str) -> Any:
     return st.expander(label, type="compact", key=kept.key, expanded=bool(kept.value), on_change=_taking(kept, bool))
 
 
-def slider(kept: ControlBinding, label: str, least: int, most: int) -> int:
-    """Draw a slider of whole numbers; a value outside shows as the nearest."""
-    value = min(max(int(kept.value), least), most)
+def slider(
+    kept: ControlBinding,
+    label: str,
+    least: _Number,
+    most: _Number,
+    *,
+    step: _Number | None = None,
+    help: str | None = None,
+) -> _Number:
+    """Draw a slider of whole numbers, or of fractions where its ends are; a value outside shows as the nearest."""
+    kind = type(least)
+    value = min(max(kind(kept.value), least), most)
     _set(kept.key, value)
-    st.slider(label, least, most, key=kept.key, on_change=_taking(kept, int))
-    return value
-
-
-def decimal(
-    kept: ControlBinding, label: str, least: float, most: float, *, step: float, help: str | None = None
-) -> float:
-    """Draw a slider of numbers with a fraction."""
-    value = min(max(float(kept.value), least), most)
-    _set(kept.key, value)
-    st.slider(label, least, most, step=step, key=kept.key, on_change=_taking(kept, float), help=help)
+    st.slider(label, least, most, step=step, key=kept.key, on_change=_taking(kept, kind), help=help)
     return value
 
 

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from glassformer.charts.theme import Spec
-from glassformer.components.plotly_component import figure_json, last_click, plotly_view
+from glassformer.components.plotly_component import VIEW, figure_json, last_click
 from glassformer.shared import cover_box
 from glassformer.shared.csv_export import Origin, Table, csv_bytes, decoding_of, saved, with_origin
 from glassformer.shared.i18n import here, st
@@ -97,15 +97,10 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
     stands = session.standing(slot)
     query = stands.last_query if of_sentence else None
     name = str(st.session_state.get(f"{slot}{session.MODEL}") or st.session_state.get(session.MODEL) or "")
+    of = Origin(checkpoint=name, chart=here(title))
     if query is None:
-        return Origin(checkpoint=name, chart=here(title))
-    return Origin(
-        checkpoint=name,
-        sentence=query.source,
-        decoding=decoding_of(query),
-        chart=here(title),
-        rows=here(stands.last_rows),
-    )
+        return of
+    return replace(of, sentence=query.source, decoding=decoding_of(query), rows=here(stands.last_rows))
 
 
 def csv_button(
@@ -168,7 +163,7 @@ def chart(
     how_to_read: str,
     said: Mapping[str, Any] | None = None,
     fit: bool = False,
-    on_click: Callable[[], None] | None = None,
+    on_click: Callable[[Click], object] | None = None,
     table: Table | None = None,
     of_sentence: bool = True,
     of_lesson: bool = False,
@@ -186,13 +181,13 @@ def chart(
         how_to_read: One sentence.
         said: The other texts, as `glassformer.runs.picture.Captions`.
         fit: Whether the chart takes the height that is left on the first screen, as the subject of its page.
-        on_click: Called when a mark is clicked.
+        on_click: Called with the mark that is clicked. A session keeps it: it must not hold a run.
         table: Makes the columns of the CSV file. A session keeps it: it must not hold a run. None: taken from the
             figure, or made by the browser.
         of_sentence: Whether it depends on the current sentence, and not only on the model.
         of_lesson: Whether it is next to the page, where no lesson covers it.
-        follows: How it follows the step, as `plotly_view` wants it: what its files are of, and what is said at the
-            step. None: the server draws each step.
+        follows: Given what its files are of, and what is said at the step, says how it follows the step: "server" draws
+            it anew, "still" is the same at each, else where its frames are. None: the server draws each step.
         step: The step, from 0, of a run that is stepped through.
     """
     if not of_lesson and cover_box.stands_for(key, height=figure["layout"]["height"]):
@@ -201,22 +196,21 @@ def chart(
     of, moment = at_a_moment(figure, of, key=key, alt=alt, how_to_read=how_to_read, said=said, language=current())
     if not of_lesson:
         cover_box.met(key, of.chart)
-    make = table or figure.get("table")
-    plotly_view(
-        moment["figure"],
-        key=key,
-        alt=moment["alt"],
-        height=moment["height"],
-        caption=moment["caption"],
-        said=moment["said"],
-        fit=figure["layout"].get("meta", {}).get("least_height", LEAST_FITTED) if fit else 0,
-        on_click=on_click,
-        file=moment["file"],
-        about=dict(moment["about"]),
-        table=table_behind(make, of, key=key) if make else "",
-        follows="server" if follows is None else follows(of, moment),
-        step=step,
-    )
+    make, least = table or figure.get("table"), figure["layout"].get("meta", {}).get("least_height", LEAST_FITTED)
+    payload = moment | {
+        "name": key,
+        "table": table_behind(make, of, key=key) if make else "",
+        "fit": least if fit else 0,
+        "clickable": on_click is not None,
+        "follows": "server" if follows is None else follows(of, moment),
+        "step": step,
+    }
+    VIEW.draw(payload, key=key, hears={"click": on_click and partial(_heard, key, on_click)})
+
+
+def _heard(key: str, on_click: Callable[[Click], object]) -> None:
+    if (click := last_click(key)) is not None:
+        on_click(click)
 
 
 def at_a_moment(
@@ -240,23 +234,6 @@ def title_of(figure: Spec) -> str:
     """The title of a chart as a reader sees it."""
     title = str(figure["layout"].get("title", {}).get("text", ""))
     return html.unescape(_TAGS.sub(" ", title))
-
-
-# ------------------------------------------------------------------------------------------------ clicks
-
-_Meant = TypeVar("_Meant")
-
-
-def on_click(key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]) -> Callable[[], None]:
-    """Callback of a chart: calls `take` with what `read` makes of a click, unless None; neither may hold a run."""
-
-    def go() -> None:
-        click = last_click(key)
-        meant = None if click is None else read(click)
-        if meant is not None:
-            take(meant)
-
-    return go
 
 
 @contextmanager

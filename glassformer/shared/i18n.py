@@ -14,7 +14,7 @@ option, and as no choice if that is the option that was shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit
@@ -112,7 +112,8 @@ class _Door:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
         if name in _AS_THEY_ARE:
-            self.__dict__[name] = found = _IN_TURN.get(name, found)  # next time this function is not even asked
+            found = _fragment if name == "fragment" else found
+            self.__dict__[name] = found  # next time this function is not even asked
         elif isinstance(found, _Block):
             return _Door(found)  # st.sidebar
         elif callable(found):
@@ -126,10 +127,8 @@ class _Door:
         return self._inner.__exit__(*raised)
 
 
-def _fragment(function: Callable[..., Any] | None = None, *, run_every: Any = None) -> Any:
+def _fragment(function: Callable[..., Any], *, run_every: Any = None) -> Any:
     """`streamlit.fragment`, whose runs take turns with all others."""
-    if function is None:
-        return partial(_fragment, run_every=run_every)
 
     @wraps(function)
     def draw(*args: Any, **kwargs: Any) -> Any:
@@ -138,8 +137,6 @@ def _fragment(function: Callable[..., Any] | None = None, *, run_every: Any = No
 
     return streamlit.fragment(draw, run_every=run_every)
 
-
-_IN_TURN: Mapping[str, Any] = {"fragment": _fragment}
 
 if not TYPE_CHECKING:
     st = _Door(streamlit)

@@ -1,4 +1,4 @@
-"""Middleware that adds a loading placeholder to Streamlit's empty page, and redirects the root URL.
+"""Middleware that adds a loading placeholder to Streamlit's empty page, and routes that redirect the root URL.
 
 Streamlit sends an empty page and then more than a megabyte of scripts: over a slow network the window stays white for
 up to a minute on the first visit. So the HTML itself has a sentence and grey bars in the place of the page, the CSS
@@ -18,7 +18,9 @@ from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import RedirectResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glassformer.server.streamlit_private import ABOVE, PAGE, is_on, styled
@@ -151,20 +153,14 @@ def _language(scope: Scope) -> str:
 START, STEP, ROOM = "start", "step", "room"  # the first is that of old addresses
 
 
-class RootRedirectMiddleware:
-    """Redirects the bare URL, and the address of a page that there was once, to a page."""
+def redirects(base: str = "") -> list[Route]:
+    """Routes from the bare URL, and from the address of a page that there was once, to a page."""
+    root = f"/{base.strip('/')}/".replace("//", "/")
 
-    def __init__(self, app: ASGIApp, base: str = "") -> None:
-        self._app = app
-        root = f"/{base.strip('/')}/".replace("//", "/")
-        self._paths = {root, root + START}
+    async def to_page(request: Request) -> RedirectResponse:
+        return RedirectResponse(leads_to(request.url.query), status_code=307)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        app = self._app
-        if scope["type"] == "http" and scope.get("path") in self._paths:
-            app = RedirectResponse(leads_to(scope.get("query_string", b"").decode("latin-1")), status_code=307)
-        await app(scope, receive, send)
+    return [Route(path, to_page) for path in (root, root + START)]
 
 
 def leads_to(query: str) -> str:

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import takewhile
-from typing import Any, Final, NamedTuple, dataclass_transform, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, TypeVar, dataclass_transform, get_args, get_type_hints
 
 from transformer.errors import QueryError
 from transformer.extensions import provided
@@ -65,6 +65,7 @@ MAX_FORCED: Final = MAX_NEW
 MAX_WORD: Final = 40
 _SPELLING: Final = "spelling"
 _PAGE: Final = "page"
+_Number = TypeVar("_Number", int, float)
 
 
 class Reader:
@@ -87,28 +88,39 @@ class Reader:
             return None
         return values[0] if values else None
 
-    def integer(self, name: str, least: int, most: int) -> int | None:
-        """A whole number, moved into its range."""
-        return self._in_range(name, int, least, most)
-
-    def number(self, name: str, least: float, most: float) -> float | None:
-        """A number, moved into its range."""
-        return self._in_range(name, float, least, most)
+    def in_range(self, name: str, kind: type[_Number], least: _Number, most: _Number) -> _Number | None:
+        """A number, a whole one if that is the kind, moved into its range."""
+        text = self.text(name, MAX_WORD)
+        if text is None:
+            return None
+        try:
+            value = kind(text)
+        except ValueError:
+            said = say(
+                "“{name}” in the link is “{text}”, which is not a number; it was ignored.", name=name, text=_short(text)
+            )
+            self.notes.append(said)
+            return None
+        clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
+        if clamped != value:
+            said = say("“{name}” in the link is {text}, outside the allowed range of {least:g} to {most:g}; the "
+                       "nearest allowed value is used.", name=name, text=_short(text), least=least,
+                       most=most)  # fmt: skip
+            self.notes.append(said)
+        return clamped
 
     def source(self, name: str) -> str | None:
         """The sentence."""
-        values = self._values(name)
-        try:
-            return check_source(values[0]) if values else None
-        except QueryError as error:
-            self.notes.append(_ignored(name, error))
-            return None
+        return self._checked(name, check_source)
 
     def reference(self, name: str) -> str | None:
         """The right output."""
+        return self._checked(name, check_reference) or None
+
+    def _checked(self, name: str, check: Callable[[str], str]) -> str | None:
         values = self._values(name)
         try:
-            return check_reference(values[0]) or None if values else None
+            return check(values[0]) if values else None
         except QueryError as error:
             self.notes.append(_ignored(name, error))
             return None
@@ -149,7 +161,7 @@ class Reader:
 
     def place(self, name: str, most: int) -> int | None:
         """A number that the link counts from 1, as one from 0."""
-        value = self.integer(name, 1, most)
+        value = self.in_range(name, int, 1, most)
         return None if value is None else value - 1
 
     def places(self, name: str, *, most: int, count: int) -> tuple[int, ...]:
@@ -187,26 +199,6 @@ class Reader:
             )
             self.notes.append(said)
         return values
-
-    def _in_range(self, name: str, kind: Callable[[str], Any], least: Any, most: Any) -> Any:
-        text = self.text(name, 40)
-        if text is None:
-            return None
-        try:
-            value = kind(text)
-        except ValueError:
-            said = say(
-                "“{name}” in the link is “{text}”, which is not a number; it was ignored.", name=name, text=_short(text)
-            )
-            self.notes.append(said)
-            return None
-        clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
-        if clamped != value:
-            said = say("“{name}” in the link is {text}, outside the allowed range of {least:g} to {most:g}; the "
-                       "nearest allowed value is used.", name=name, text=_short(text), least=least,
-                       most=most)  # fmt: skip
-            self.notes.append(said)
-        return clamped
 
 
 def _ignored(name: str, error: QueryError) -> str:
@@ -255,19 +247,19 @@ def place(name: str, most: int, default: int | None = None) -> Any:
 
 def integer(name: str, most: int, default: int | None = None) -> Any:
     """A number of things, at least 1."""
-    return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 1, most)))
+    return _field(default, Spelling(name, lambda reader, said, _: reader.in_range(said, int, 1, most)))
 
 
 def count(name: str, most: int, default: int | None = None) -> Any:
     """A number of things, at least 0."""
-    return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 0, most)))
+    return _field(default, Spelling(name, lambda reader, said, _: reader.in_range(said, int, 0, most)))
 
 
 def number(name: str, least: float, most: float) -> Any:
     """A number with a fraction; None by default."""
     read = Spelling(
         name,
-        lambda reader, said, _: reader.number(said, least, most),
+        lambda reader, said, _: reader.in_range(said, float, least, most),
         lambda value: repr(float(value)).removesuffix(".0"),
     )
     return _field(None, read)

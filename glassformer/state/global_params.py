@@ -5,7 +5,6 @@ An extension's `address` names an `AddressPart`.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -52,9 +51,6 @@ class AddressPart:
         return Guidance()
 
 
-OF_LANGUAGE: Final = frozenset(language.NAMES)
-
-
 def parts() -> tuple[AddressPart, ...]:
     """Those of all extensions."""
     return provided("address")
@@ -77,7 +73,7 @@ def beside(parameters: Mapping[str, str]) -> dict[str, str]:
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The parameters of an address that are a link's."""
-    apart = OF_LANGUAGE.union(*(part.names for part in parts()))
+    apart = {*language.NAMES, *(name for part in parts() for name in part.names)}
     return {name: values for name, values in parameters.items() if name not in apart}
 
 

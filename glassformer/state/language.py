@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from glassformer.server.streamlit_private import session_state
-from transformer.i18n import ENGLISH, PSEUDO, languages, negotiated
+from transformer.i18n import ENGLISH, PSEUDO, negotiated
 
 PARAMETER = "lang"  # in the address
 PRESENT = "present"  # in the address, too; the browser alone reads and writes it (`common/present.js`)
@@ -39,13 +39,8 @@ def of_browser() -> str:
     return negotiated(st.context.locale) or ""
 
 
-def tag() -> str:
-    """What the page's `<html lang>` shall say: it decides how glyphs look and who reads aloud."""
-    return tag_of(current())
-
-
 def tag_of(language: str) -> str:
-    """The same of a language."""
+    """What the page's `<html lang>` says of a language: it decides how glyphs look and who reads aloud."""
     return _TAGS.get(language, language)
 
 
@@ -60,7 +55,7 @@ def begin() -> str:
     if named is not None:
         state[LANGUAGE], state[CHOSEN] = named, written
     elif LANGUAGE not in state:
-        state[LANGUAGE], state[CHOSEN] = negotiated(st.context.locale) or ENGLISH, None
+        state[LANGUAGE], state[CHOSEN] = of_browser() or ENGLISH, None
     return state[LANGUAGE]
 
 
@@ -92,8 +87,3 @@ def _is_a_choice(value: object) -> bool:
     if isinstance(value, tuple | list):
         return bool(value) and all(type(one) in _CHOSEN for one in value)
     return type(value) in _CHOSEN
-
-
-def menu_is_needed() -> bool:
-    """Tell whether there is a language to choose."""
-    return len(languages()) > 1

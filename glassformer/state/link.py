@@ -128,24 +128,30 @@ class Setting(NamedTuple):
     key: str  # of its widget
     least: Any
     most: Any
+    step: float  # of its widget
+    label: str
+    help: str | None = None  # what it says
     always: bool = True  # an address says it even where it is the default
 
 
+_OF_LENGTH = say("At 0, only plain log-probabilities are compared; higher values favour longer outputs.")
+_OF_TEMPERATURE = say("Values below 1 sharpen the distribution; values above 1 flatten it.")
+_OF_SEED = say("The same seed always gives the same output.")
 WAYS: Final[dict[str, tuple[type[Any], tuple[Setting, ...]]]] = {
     "beam": (
         Beam,
         (
-            Setting("size", "beam", "beam_size", 1, MAX_BEAM),
-            Setting("length_penalty", "lp", "length_penalty", 0.0, 2.0),
+            Setting("size", "beam", "beam_size", 1, MAX_BEAM, 1, say("Beams")),
+            Setting("length_penalty", "lp", "length_penalty", 0.0, 2.0, 0.1, say("Length penalty"), _OF_LENGTH),
         ),
     ),
     "sampling": (
         Sampling,
         (
-            Setting("temperature", "temp", "temperature", 0.05, 5.0),
-            Setting("top_k", "k", "top_k", 0, MAX_TOP_K, always=False),
-            Setting("top_p", "p", "top_p", 0.01, 1.0, always=False),
-            Setting("seed", "seed", "seed", 0, MAX_SEED),
+            Setting("temperature", "temp", "temperature", 0.05, 5.0, 0.05, say("Temperature"), _OF_TEMPERATURE),
+            Setting("top_k", "k", "top_k", 0, MAX_TOP_K, 1, say("Top-k"), say("0 keeps all tokens."), always=False),
+            Setting("top_p", "p", "top_p", 0.01, 1.0, 0.01, say("Top-p"), say("1 keeps all tokens."), always=False),
+            Setting("seed", "seed", "seed", 0, MAX_SEED, 1, say("Seed"), _OF_SEED),
         ),
     ),
 }
@@ -156,8 +162,7 @@ def _decoding(reader: Reader, name: str) -> Decoding:
     how = reader.text(name, MAX_NAME)
     if how in WAYS:
         kind, settings = WAYS[how]
-        read = ((one, reader.integer if isinstance(one.least, int) else reader.number) for one in settings)
-        found = {one.field: ask(one.name, one.least, one.most) for one, ask in read}
+        found = {one.field: reader.in_range(one.name, type(one.least), one.least, one.most) for one in settings}
         decoding: Decoding = kind(**{field: value for field, value in found.items() if value is not None})
         return decoding
     if how not in (None, "greedy"):
@@ -272,7 +277,7 @@ def read_link(said: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]
     reader = Reader(said)
     link = Link(**read_fields(declared(Link), reader))
     if isinstance(link.decoding, Beam):
-        result = (reader.integer("result", 1, link.decoding.size) or 1) - 1
+        result = (reader.in_range("result", int, 1, link.decoding.size) or 1) - 1
         link = replace(link, hypothesis=result)
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())

@@ -123,7 +123,7 @@ def replace(slot: Slot, **changes: Any) -> None:
 def begin(page: str) -> None:
     """Take over the address if it changed from outside; call it once, before any widget of the page."""
     global_params.begin()
-    _take_over(page, global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
+    _take_over(page, _in_bar())
     for part in global_params.parts():
         for note in part.take_notes():
             add_note(note)
@@ -143,8 +143,9 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
             for slot in SLOTS:
                 replace(slot, query=None, key=None)  # of other pieces there
             replace(MAIN, step=read_link(parameters)[0].view.step)  # the browser may have stepped since
-        if other_page:
-            _carry_over()
+        for key in WIDGETS if other_page else ():  # what a link had set on one page, another would not show
+            if key in state:
+                state[key] = state[key]
         return
     if parameters in state.get(URL_ON_ITS_WAY, ()) and state.get(WHEN_WRITTEN) != _asked():
         return
@@ -190,10 +191,15 @@ def spelled(link: Link) -> dict[str, str]:
 
 def browser_wrote(query: str) -> None:
     """Callback: the browser wrote the current URL for a step; it is not an opened link."""
-    said = global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
+    said = _in_bar()
     written = parse_qs(query, keep_blank_values=True)
     if said == global_params.without({name: tuple(values) for name, values in written.items()}):
         st.session_state[URL_WRITTEN] = said
+
+
+def _in_bar() -> dict[str, tuple[str, ...]]:
+    """The parameters of a link that the address bar has."""
+    return global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
 
 
 def _but_the_step(parameters: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -214,13 +220,6 @@ def link_to(parameters: dict[str, str]) -> None:
 def linked() -> dict[str, str]:
     """Where the links to other pages lead."""
     return st.session_state.get(URL_LINKED, {})
-
-
-def _carry_over() -> None:
-    """Set the request's widgets once more: what a link had set on one page, another would not show."""
-    for key in WIDGETS:
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
 
 
 def _wrote(parameters: dict[str, tuple[str, ...]], *, before: tuple[object, ...] = ()) -> None:
@@ -370,13 +369,6 @@ def change_moment(model: str) -> None:
 def pass_by(passing: bool) -> None:
     """Callback: whether what is shown next is shown in passing; the address says only where the reader rests."""
     st.session_state[PASSING] = passing
-
-
-def read_with(model: str, sentence: str) -> None:
-    """Callback: another checkpoint, and a sentence for it."""
-    st.session_state[MODEL] = model
-    change_model()
-    st.session_state[SOURCE] = sentence
 
 
 # ---------------------------------------------------------------- what is said, and where a run stands

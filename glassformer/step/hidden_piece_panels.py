@@ -13,10 +13,9 @@ from glassformer.runs.hidden_pieces import gap_of, hidden, hidden_place, text_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.viewed_run import N_CANDIDATES
 from glassformer.shared import controls, drawing
-from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.view import Slot, place_of
+from glassformer.state.view import Click, Slot, place_of
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 
@@ -35,6 +34,11 @@ HOW_TO_READ_CANDIDATES = say(
 def take_place(slot: Slot, place: int) -> None:
     """Callback: hide another piece."""
     session.replace(slot, hidden=place)
+
+
+def _clicked(slot: Slot, click: Click) -> None:
+    if (place := place_of(click)) is not None:
+        take_place(slot, place)
 
 
 def chosen(run: OpenRun) -> ChosenToken | None:
@@ -127,7 +131,7 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         alt=say("The loss of each token of the text when only that token is hidden, one bar per token."),
         how_to_read=HOW_TO_READ_TURNS,
         fit=True,
-        on_click=on_click(key, place_of, partial(take_place, run.slot)),
+        on_click=partial(_clicked, run.slot),
     )
     first = int((found.ranks == 1).sum())
     written = say_n(

@@ -147,26 +147,35 @@ def forcing(run: OpenRun) -> Callable[[int], None]:
 def by_name(run: OpenRun) -> None:
     """Draw the field that forces a piece by its text, and under it what is said of a text that cannot be forced."""
     slot, key, refused = run.slot, run.key(FORCE_CHOICE), run.key(FORCE_REFUSED)
-    tokenizer, force, again, run_id = run.checkpoint.tgt_tokenizer, forcing(run), run.again(), run.stepper.run_id
-    refusal = _refusals(run)
+    config, written, tokenizer = run.checkpoint.config, run.trace.tgt_ids, run.checkpoint.tgt_tokenizer
+    force, again, run_id = forcing(run), run.again(), run.stepper.run_id
 
     def take() -> None:
         text, step = st.session_state.get(key) or "", session.view(slot).step
         try:
-            log_probs = again().log_probs[step]
+            i = find_piece(text, tokenizer, again().log_probs[step])
         except (GlassformerError, BusyError) as error:
             session.add_note(capitalised(error.sentence), slot)
             return
-        if refusal(text, step, log_probs) is not None:
-            st.session_state[refused] = (run_id, step)
-        elif (i := find_piece(text, tokenizer, log_probs)) is not None:
-            take_offer(i)
+        shown = text.strip()[:40]
+        if i is None and shown:
+            why = say("“{text}” is not a single token of this model's vocabulary.", text=shown)
+        elif i in config.never_written:
+            why = PADDING if i == config.pad_id else BANNED
+        elif i == written[step]:
+            why = say("The output already has “{text}” at this step.", text=shown)
+        else:
+            if i is not None:
+                take_offer(i)
+            return
+        st.session_state[refused] = (run_id, step), why
 
     def take_offer(piece_id: int) -> None:
         st.session_state[key], st.session_state[refused] = "", None
         force(piece_id)
 
-    if st.session_state.get(key) and not was_refused(run):
+    why = was_refused(run)
+    if st.session_state.get(key) and not why:
         st.session_state[key] = ""  # it was typed at another step
     with st.container(key=run.key(FORCE_PLACE), gap="small"):
         text = st.text_input(
@@ -178,31 +187,15 @@ def by_name(run: OpenRun) -> None:
                 "The output continues from that token. Both outputs are then listed below; click one to switch to it."
             ),
         )
-        said = refusal(text, run.view.step, run.trace.log_probs[run.view.step])
-        if said is not None and was_refused(run):
-            _refused(run, text, said, take_offer)
+        if why:
+            _refused(run, text, why, take_offer)
         branches(run)
 
 
-def was_refused(run: OpenRun) -> bool:
-    """Whether a text was just typed that cannot be forced at this step."""
-    return st.session_state.get(run.key(FORCE_REFUSED)) == (run.stepper.run_id, run.view.step)
-
-
-def _refusals(run: OpenRun) -> Callable[[str, int, np.ndarray], str | None]:
-    """What is said of a text that cannot be forced at a step; None if it can, or there is none."""
-    tokenizer, config, written = run.checkpoint.tgt_tokenizer, run.checkpoint.config, run.trace.tgt_ids
-
-    def refusal(text: str, step: int, log_probs: np.ndarray) -> str | None:
-        i = find_piece(text, tokenizer, log_probs)
-        shown = text.strip()[:40]
-        if i is None:
-            return say("“{text}” is not a single token of this model's vocabulary.", text=shown) if shown else None
-        if i in config.never_written:
-            return PADDING if i == config.pad_id else BANNED
-        return say("The output already has “{text}” at this step.", text=shown) if i == written[step] else None
-
-    return refusal
+def was_refused(run: OpenRun) -> str:
+    """Why a text that was just typed cannot be forced at this step; "" if none was."""
+    at, why = st.session_state.get(run.key(FORCE_REFUSED)) or (None, "")
+    return why if at == (run.stepper.run_id, run.view.step) else ""
 
 
 def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) -> None:
@@ -430,7 +423,7 @@ def _hidden_pieces() -> ModuleType:
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how it is decoded, the parts below it, and what can be done with the head that is chosen."""
     chosen = None if run.trace.n_steps else _hidden_pieces().chosen(run)
-    sentence(run, chosen=chosen, asks=was_refused(run), large=True)
+    sentence(run, chosen=chosen, asks=bool(was_refused(run)), large=True)
     if run.trace.n_steps and run.slot == MAIN:
         decoding_line(run.checkpoint)
     cover_box.part(lambda: parts(run))

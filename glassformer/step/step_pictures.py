@@ -15,13 +15,12 @@ from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, Others, candidates_spec
 from glassformer.charts.grammar import stroke, upright
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
-from glassformer.charts.heatmap import HOW_TO_READ_PROMPT
+from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, HOW_TO_READ_PROMPT, follow_steps, heatmap_spec, part_map
 from glassformer.charts.marks import Places, Scale, Series, lines
-from glassformer.charts.theme import literal
-from glassformer.maps import seen_map
-from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
+from glassformer.charts.theme import CLOSED, Spec, literal
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, prompt_row, sides
 from glassformer.runs.picture import Page, Part, Plot
-from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, VisibleTrace, heads_name, is_yours
+from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, VisibleTrace, chosen_map, heads_name, is_yours
 from glassformer.state.view import place_of
 from glassformer.step import BlockName, StepLook, Unsureness
 from transformer.analysis.sampling_stages import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
@@ -123,6 +122,75 @@ def entropy(run: ViewedRun) -> Plot:
     drawn = unsure_curve(values, labels, run.view.step if run.view.step < n_steps else None, measure)
     read = joined(" ", [HOW_TO_READ_ENTROPY, *_meaning(run)])
     return Plot(spec=drawn["spec"], alt=measure.alt, how_to_read=read, clicked=place_of)
+
+
+# ------------------------------------------------------------------------------------------------ where it looks
+
+
+@dataclass(frozen=True, eq=False)
+class SeenMap:
+    """A map, with what its rows and columns are."""
+
+    run: ViewedRun
+    visible: VisibleTrace  # what is drawn of it; a run may read the output of another
+    kind: Kind
+    weights: np.ndarray  # [query, key]
+    allowed: np.ndarray  # bool [query, key], True = may attend
+    sides: MapAxes
+
+    @property
+    def closed(self) -> list[str]:
+        """How to read closed cells, if there are any."""
+        return [] if self.allowed.all() else [HOW_TO_READ_CLOSED]
+
+    def spec(
+        self,
+        title: str,
+        *,
+        mask_reason: str = CLOSED,
+        marked_row: int | None = None,
+        limits: tuple[float, float] = (0.0, 1.0),
+        rows_sum_to_one: bool = True,
+    ) -> Spec:
+        """The figure."""
+        return heatmap_spec(
+            self.weights,
+            queries=self.sides.queries,
+            keys=self.sides.keys,
+            title=title,
+            query_axis=self.sides.query_axis,
+            key_axis=self.sides.key_axis,
+            allowed=self.allowed,
+            mask_reason=mask_reason,
+            marked_row=marked_row,
+            colour=self.sides.key_side,
+            limits=limits,
+            rows_sum_to_one=rows_sum_to_one,
+            note=self.visible.trace.rows_note(self.kind),
+        )
+
+    def mark(self, figure: Spec) -> None:
+        """Mark the row of each step, and where a prompt ends."""
+        n_rows, n_columns = self.weights.shape
+        if self.kind != "encoder":
+            rows = [self.visible.trace.row_of(step) for step in range(self.visible.n_steps)]
+            follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
+        if (prompt := prompt_row(self.run, self.kind)) is not None:
+            part_map(figure, row=prompt, column=prompt + 1 if prompt + 1 < n_columns else None)
+
+    def alt(self, title: str) -> str:
+        """The map in a sentence."""
+        of = self.sides
+        return say("{map}. Rows: {rows}; columns: {columns}.", map=title, rows=of.query_axis, columns=of.key_axis)
+
+
+def seen_map(run: ViewedRun, kind: Kind, visible: VisibleTrace | None = None) -> SeenMap:
+    """The map; of the run itself, if nothing else is looked at. Errors as of `VisibleTrace.each`."""
+    visible = visible or run.visible
+    axes = sides(visible, kind)
+    seen = slice(len(axes.queries)), slice(len(axes.keys))
+    allowed = visible.trace.mask(kind, visible.view.layer)[seen]
+    return SeenMap(run, visible, kind, chosen_map(visible, kind)[seen], allowed, axes)
 
 
 @WRITING.picture("cross_map", say("Where all steps look"), follows="still")

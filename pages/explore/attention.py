@@ -8,7 +8,7 @@ from glassformer.frame.run_page import below, checkpoint_or_maps
 from glassformer.frame.source_box import given_head, of_a_sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_maps import open_maps
+from glassformer.runs.open_run import open_maps
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.runs.trace import LabelledMaps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,12 +90,19 @@ def draw() -> None:
     """The page of an app: all of them, and every click so far."""
     import streamlit as st
 
-    from glassformer.components.plotly_component import plotly_view
+    from glassformer.components.plotly_component import VIEW, figure_json, last_click
 
     clicks = st.session_state.setdefault("clicks", [])
-    for name, figure in all_figures().items():
-        height = figure["layout"]["height"]
-        options = {"alt": name, "height": height, "caption": "How to read this.", "on_click": lambda: None}
-        if click := plotly_view(figure, key=name, **options):
+
+    def note(name: str) -> None:
+        if click := last_click(name):
             clicks.append((name, click.curve, click.index))
+
+    for name, figure in all_figures().items():
+        payload = {
+            "figure": figure_json(figure), "alt": name, "height": figure["layout"]["height"],
+            "caption": "How to read this.", "said": None, "name": name, "file": name, "about": [], "table": "",
+            "fit": 0, "clickable": True, "follows": "server", "step": None,
+        }  # fmt: skip
+        VIEW.draw(payload, key=name, hears={"click": partial(note, name)})
     st.text(f"clicks: {clicks}")

@@ -13,7 +13,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from glassformer.components.served_scripts import served
+from glassformer.components.custom_component import served
 from tests.browser.idle import POLL_MS, wait_for_idle, wait_for_rest
 from tools.browser import REMEDY, find_browser
 

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import expect
 
-from glassformer.server.cross_origin import FRAME_ANCESTORS
+from glassformer.server.server_options import FRAME_ANCESTORS
 from tests.browser.helpers import menu_link
 from tests.browser.test_room import BAR, FOLLOWS, opened
 from tools.serve import HOST, serve

@@ -119,7 +119,7 @@ def test_of_a_run_that_is_too_long_for_its_maps_to_be_kept_the_same_is_drawn(att
     kept = seen()
     monkeypatch.setattr(model_runner, "MAP_BYTES", 0)
     assert seen() == kept
-    results = [one.result for one in loading.runner()._cache.values()]
+    results = [one for one, _ in loading.runner()._cache.values()]
     assert not any(trace.keeps_maps for trace in results if hasattr(trace, "keeps_maps"))
     loading.runner.clear()
 

@@ -19,8 +19,7 @@ from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import head_of_kind
 from glassformer.runs.measurement_jobs import begins_by_itself, studies
-from glassformer.runs.open_maps import AnyRun
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenRun
 from glassformer.runs.show import ask_first, show
 from glassformer.runs.viewed_run import Viewed
 from glassformer.server.jobs import JobStatus

@@ -16,7 +16,7 @@ from glassformer.extensions.rooms import registry
 from glassformer.extensions.rooms.registry import ROOMS, client
 from glassformer.extensions.rooms.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.server.streamlit_private import session_id
-from glassformer.state import global_params
+from glassformer.state import global_params, language
 from glassformer.state.global_params import AddressPart, Guidance
 from transformer.i18n import Sentence, say
 
@@ -183,7 +183,7 @@ class _RoomAddress(AddressPart):
         return notes
 
     def published(self, page: str, written: Mapping[str, str]) -> None:
-        own = {*NAMES, *global_params.OF_LANGUAGE}
+        own = {*NAMES, *language.NAMES}
         tell(page, {name: text for name, text in global_params.beside(written).items() if name not in own})
 
     def guidance(self) -> Guidance:

@@ -27,9 +27,8 @@ from glassformer.extensions.saving.recorded_checkpoint import recorded_of
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
 from glassformer.extensions.saving.text_pictures import WRITERS
 from glassformer.runs.map_axes import fit_given
-from glassformer.runs.open_run import seen
+from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.picture import PAGES, PICTURES, Picture, Plot, declare_all
-from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps
 from glassformer.state.link import Link, address_words, read_link, write_link
 from glassformer.state.view import MAIN, View, all_fields

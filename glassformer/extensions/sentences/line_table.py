@@ -19,12 +19,11 @@ from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, S
 from glassformer.runs.run_address import REVISION_LENGTH
 from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.csv_export import Origin, decoding_of
-from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, place_of
+from glassformer.state.view import MAIN, Click, place_of
 from transformer.i18n import Sentence, joined, say, say_n
 
 POINTS, SPREAD = "sentences_points", "sentences_spread"
@@ -110,7 +109,7 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
         key=POINTS,
         alt=say("{title}, one point per line. The table lists the same numbers.", title=title),
         how_to_read=HOW_TO_READ_POINTS,
-        on_click=on_click(POINTS, place_of, open_line),
+        on_click=_open_point,
         of_sentence=False,
     )
 
@@ -118,6 +117,11 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
 def open_line(number: int) -> None:
     """Callback: open a line by its number in the file."""
     session.replace(MAIN, line=number - 1)
+
+
+def _open_point(click: Click) -> None:
+    if (number := place_of(click)) is not None:
+        open_line(number)
 
 
 def spread(values: np.ndarray, title: str, name: str) -> Spec:

@@ -11,7 +11,7 @@ from typing import Final
 from glassformer.components.custom_component import Element, is_count, told
 from glassformer.frame.source_box import follow_soon
 from glassformer.runs import loading
-from glassformer.runs.stepper_run import STEPPER_RUN
+from glassformer.runs.open_run import STEPPER_RUN
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks

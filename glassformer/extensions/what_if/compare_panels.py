@@ -20,7 +20,6 @@ from glassformer.extensions.what_if.second_run import address_of, differ
 from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
-from glassformer.maps import SeenMap, seen_map
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
@@ -34,6 +33,7 @@ from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND, Slot
+from glassformer.step.step_pictures import SeenMap, seen_map
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
@@ -179,7 +179,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,
-        shown=second_run.shown(pair.main, pair),
+        publish=second_run.shown(pair.main, pair).publish,
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         said = say_n(

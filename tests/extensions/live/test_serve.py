@@ -58,15 +58,16 @@ def served(monkeypatch):
 def test_a_served_model_opens_as_it_is_until_it_is_let_go():
     model = transformer.load("reverse")
     one = app_server.serve(model, name="now")
-    entry = sources.at("now")
+    (source,) = (one for one in sources.sources() if one.at("now"))
+    entry = source.at("now")
     assert sources.opens(entry).open(entry) is model
-    assert sources.label(entry) == "now (in memory)"
+    assert source.label(entry) == "now (in memory)"
     assert loading.trace_again("now", model.query("glass")).output_text == "ssalg"
     again = app_server.serve(transformer.load("palindrome"), name="now")
     assert (again.url, list(live_models.MODELS)) == (one.url, ["now"])
     one.stop()
     one.stop()
-    assert sources.at("now") is None
+    assert source.at("now") is None
 
 
 @pytest.mark.usefixtures("served")

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from html.parser import HTMLParser
 
 from glassformer.extensions.saving.saved_run import SavedRunRequest
+from glassformer.runs.open_run import stepper_run
 from glassformer.runs.step_frames import RunRef
-from glassformer.runs.stepper_run import stepper_run
 
 TEXTS = (
     "</script><script>alert(1)</script>", "</SCRIPT >", "<!--", "-->", "<!--<script>", "]]>", "<![CDATA[", "<?php",

@@ -17,10 +17,9 @@ from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs import loading
-from glassformer.runs.open_run import seen
+from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
 from glassformer.runs.step_frames import RunRef
-from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.link import Link

@@ -9,30 +9,25 @@ from functools import partial
 from unittest.mock import AsyncMock
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from glassformer import charts
 from glassformer.charts.heatmap import shortened
-from glassformer.components import custom_component, served_scripts
-from glassformer.components.custom_component import Element
+from glassformer.components import custom_component
+from glassformer.components.custom_component import Element, StaticScriptsMiddleware
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
 from glassformer.components.packing import FINE_LEVELS
-from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
-from glassformer.components.served_scripts import StaticScriptsMiddleware
-from glassformer.components.stepper_view import (
-    SourceChip,
-    StepperRun,
-    TargetChip,
-    rest,
-    rest_key,
-    settled_step,
-    stepper,
-)
-from glassformer.glossary.glossary_page import glossary_list, glossary_marks
+from glassformer.components.plotly_component import figure_json, last_click
+from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, rest, rest_key, settled_step
+from glassformer.frame.sentence_stepper import sentence
+from glassformer.glossary import glossary_page
+from glassformer.runs import loading
+from glassformer.runs.open_run import OpenRun, seen
+from glassformer.shared.drawing import chart
+from glassformer.state.link import Link
 from glassformer.state.view import Click
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.reading import numbers
@@ -58,7 +53,7 @@ def test_our_script_is_named_by_its_text_asks_no_other_machine_and_each_componen
         assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
         assert "//" not in loader
         assert len(loader) < 800  # it is sent with every element
-    ours, plotly = served_scripts.link().split(", ")  # pages fetch both ahead
+    ours, plotly = custom_component.link().split(", ")  # pages fetch both ahead
     assert ours == f"<app/static/{before}>; rel=modulepreload; fetchpriority=low"
     assert plotly == f"<app/static/{custom_component.PLOTLY_FILE}>; rel=preload; as=script; fetchpriority=low"
     monkeypatch.setattr(custom_component, "script", lambda: "// another")
@@ -67,7 +62,7 @@ def test_our_script_is_named_by_its_text_asks_no_other_machine_and_each_componen
     custom_component.script_file.cache_clear()
 
 
-def ignore():
+def ignore(*_):
     pass
 
 
@@ -75,12 +70,10 @@ FLOW = Flow(
     "s", "Kind", "layer 1", ("a",), ("b",), "Q", "K", "target", "source", np.ones((1, 1, 1)), np.ones((1, 1)) > 0
 )
 DRAWN = {
-    "PlotlyPayload": partial(plotly_view, {"data": [], "layout": {}}, alt="a", height=1),
-    "StepperPayload": partial(stepper, RUN, step=0),
+    "PlotlyPayload": partial(chart, {"data": [], "layout": {"height": 1}}, alt="a", how_to_read=""),
     "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
-    "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
-    "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
+    "GlossaryMarksPayload": lambda key: glossary_page.underline(),
 }
 TYPES = custom_component.read_asset("components/common/payloads.d.ts")
 
@@ -99,9 +92,15 @@ def sends_what_its_type_names(monkeypatch, interface, draw):
     json.dumps(sent)
 
 
-def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch):
+def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch, reverse):
     for interface, draw in DRAWN.items():
-        sends_what_its_type_names(monkeypatch, interface, draw)
+        sends_what_its_type_names(monkeypatch, interface, draw=draw)
+    monkeypatch.setattr(glossary_page, "publish", ignore)
+    sends_what_its_type_names(monkeypatch, "GlossaryListPayload", draw=lambda key: glossary_page.draw(reverse))
+    trace = reverse.run("glass")
+    run, _ = seen(reverse, Link(source="glass"), trace)
+    opened = OpenRun(run.visible, reverse, run.link, loading, RUN)
+    sends_what_its_type_names(monkeypatch, "StepperPayload", draw=lambda key: sentence(opened))
     assert set(RUN.plain) == typed("SentRun")
     assert {name for chip in RUN.plain["target"] for name in chip} <= typed("TargetChip")
     assert set(RUN.plain["shading"]) == typed("Packed")
@@ -109,16 +108,14 @@ def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch):
 
 def test_cell_labels_are_not_sent_for_every_cell_other_figures_keep_theirs_and_what_none_can_hold_is_refused():
     pieces = [f"▁piece{place}" for place in range(40)]
-    figure = charts.heatmap(np.eye(40, dtype=np.float32), queries=pieces, keys=pieces, allowed=None, title="A map")
+    figure = charts.heatmap_spec(np.eye(40, dtype=np.float32), queries=pieces, keys=pieces, allowed=None, title="A map")
     text = figure_json(figure)
     assert len(text) < 20_000
     sent = json.loads(text)
     assert "customdata" not in sent["data"][0]
     assert sent["layout"]["meta"]["cells"]["rows"][3] == "4: <b>▁piece3</b>"
-    assert figure.data[0].customdata is not None
-    sent = json.loads(figure_json(go.Figure(go.Bar(x=[1], y=[2], customdata=[7]))))
-    assert sent["data"][0]["customdata"] == [7]
-    assert "template" not in sent["layout"]
+    bars = {"data": [{"type": "bar", "x": [1], "y": [2], "customdata": [7]}], "layout": {}}
+    assert json.loads(figure_json(bars))["data"][0]["customdata"] == [7]
     with pytest.raises(TypeError, match="ndarray"):
         figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
 
@@ -139,9 +136,11 @@ def test_numbers_arrive_exactly_in_kinds_that_plotly_has():
     [None, [], {"curve": 0}, {"curve": "0", "index": [1]}, {"curve": 0, "index": "1"}, {"curve": -1, "index": [1]},
      {"curve": 0, "index": [1.5]}, {"curve": True, "index": [1]}, {"curve": 0, "index": [-1]}, {"index": [1]}],
 )  # fmt: skip
-def test_a_click_is_read_and_what_is_none_is_none(raw):
-    assert parse_click(raw) is None
-    assert parse_click({"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}) == Click(0, (2, 3), 17)
+def test_a_click_is_read_and_what_is_none_is_none(raw, monkeypatch):
+    good = {"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}
+    monkeypatch.setattr("streamlit.session_state", {"a": {"click": raw}, "b": {"click": good}})
+    assert last_click("a") is None
+    assert last_click("b") == Click(0, (2, 3), 17)
 
 
 def test_a_large_map_is_sent_as_the_numbers_it_has():
@@ -198,8 +197,6 @@ def test_what_the_browser_gets_is_plain_inside_its_range_and_texts_are_changes_c
     texts = ("🙂", "🙂 שלום", "🙃x", "")
     sent = replace(RUN, target=(TargetChip("p", 1, 0.5),) * 4, texts=texts, shading=None).plain
     assert (sent["texts"], sent["shading"]) == ([[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]], None)
-    with pytest.raises(ValueError, match="2"):
-        replace(RUN, texts=("a",))
 
 
 SCRIPT = custom_component.script_file()
@@ -214,7 +211,7 @@ def fetched(name, *, method="GET", base="", accepts="gzip, br", **headers):
 def test_a_script_is_served_packed_and_to_be_kept_and_whole_to_whoever_cannot_unpack_it():
     for name, base in ((SCRIPT, ""), (SCRIPT, "/below"), (custom_component.PLOTLY_FILE, "")):
         found = fetched(name, base=base)
-        assert found.content == gzip.decompress(served_scripts.served()[name])
+        assert found.content == gzip.decompress(custom_component.served()[name])
         assert found.headers["content-type"].startswith("text/javascript")
         assert "immutable" in found.headers["cache-control"]
         assert found.headers["content-encoding"] == "gzip"

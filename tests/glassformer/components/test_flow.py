@@ -56,12 +56,6 @@ def test_many_cells_are_sent_coarsely_without_a_mask_and_those_that_round_to_not
     assert len(json.dumps(sent)) < few.size / 8 * 1.4
 
 
-def test_parts_that_do_not_fit_are_refused():
-    for wrong, said in (({"queries": tuple("abc")}, "3 queries"), ({"row_of_step": (0, None, 4)}, "of a step is 4")):
-        with pytest.raises(ValueError, match=said):
-            flow(**wrong)
-
-
 @pytest.fixture
 def read(monkeypatch):
     """What Python makes of a report of the browser; four heads, three queries, two keys."""

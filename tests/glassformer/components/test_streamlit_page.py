@@ -12,8 +12,7 @@ import streamlit
 from plotly.basedatatypes import BaseTraceType
 from plotly.offline import get_plotlyjs_version
 
-from glassformer.components.custom_component import PLOTLY_FILE
-from glassformer.components.embedding import plotly_packed
+from glassformer.components.custom_component import PLOTLY_FILE, plotly_packed
 from glassformer.server.streamlit_private import is_on, page_selectors, styled
 from tests.source_code import ROOT, sources
 

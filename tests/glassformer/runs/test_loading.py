@@ -122,9 +122,8 @@ def test_warming_up_runs_the_default_once_and_survives_an_empty_house(own, monke
 
 
 def opened(shelf, which, n_bytes=0):
-    checkpoint = SimpleNamespace(name=which)
-    assert shelf.open(which, lambda progress: checkpoint, n_bytes=n_bytes).result() is checkpoint
-    until(lambda: shelf.find(which))  # it is put there right after whoever waits has it
+    checkpoint = shelf.open(which, lambda progress: SimpleNamespace(name=which), lambda: n_bytes).result()
+    until(lambda: which in shelf._open)  # it is put there right after whoever waits has it
     return checkpoint
 
 
@@ -138,11 +137,11 @@ def test_two_who_ask_at_once_see_one_opening_on_its_way():
         go_on.wait(10)
         return SimpleNamespace()
 
-    first = shelf.open("a", work, n_bytes=0)
+    first = shelf.open("a", work, lambda: 0)
     assert half.wait(10)
-    second = shelf.open("a", work, n_bytes=0)
+    second = shelf.open("a", work, lambda: 0)
     assert second is first
-    assert (first.done, first.whole, first.wait(0.01), shelf.find("a")) == (30, 60, False, None)
+    assert (first.n_there, first.n_whole, first.wait(0.01), len(shelf._open)) == (30, 60, False, 0)
     go_on.set()
     assert first.result() is second.result()
     assert calls == [1]
@@ -151,7 +150,7 @@ def test_two_who_ask_at_once_see_one_opening_on_its_way():
 def test_what_fails_is_said_to_whoever_waits_and_is_tried_again():
     shelf = CheckpointCache()
     for _ in range(2):
-        opening = shelf.open("a", Mock(side_effect=CheckpointError("{label}: is missing.", label="x")), n_bytes=0)
+        opening = shelf.open("a", Mock(side_effect=CheckpointError("{label}: is missing.", label="x")), lambda: 0)
         assert opening.wait(10)
         with pytest.raises(CheckpointError, match="x: is missing"):
             opening.result()
@@ -160,7 +159,7 @@ def test_what_fails_is_said_to_whoever_waits_and_is_tried_again():
 
 
 def there(shelf):
-    return [which for which in "abcde" if shelf.find(which)]
+    return sorted(shelf._open)
 
 
 def test_the_one_that_was_used_longest_ago_is_let_go_and_others_as_far_as_room_is_needed(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.runs.map_axes import sides
-from glassformer.runs.stepper_run import stepper_run
+from glassformer.runs.open_run import stepper_run
 from glassformer.runs.viewed_run import HIDDEN, N_CANDIDATES, VisibleTrace, branch_at, fit_view, is_yours, own_choice
 from glassformer.state.view import View
 from glassformer.step.step_panels import N_OFFERS, find_piece, first_piece, judge, pieces_like

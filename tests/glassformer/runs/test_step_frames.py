@@ -99,6 +99,7 @@ def test_what_was_not_offered_is_too_large_or_is_not_what_the_page_drew_is_none(
     monkeypatch.setattr(module, "MOST_BYTES", 1000)
     assert get(*offered()).status_code == 204
     monkeypatch.setattr(module, "MOST_OFFERS", 2)
+    frames = module.Frames()
     names = [offered(frames, of=replace(OF, sentence=text))[1] for text in "abc"]
     assert [get(frames, name).status_code for name in names] == [404, 204, 204]  # the oldest are let go
 

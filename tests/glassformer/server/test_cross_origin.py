@@ -12,8 +12,14 @@ from websockets.sync.client import connect
 
 from benchmarks.raw_client import PROTOCOL, stream_address
 from glassformer.server import server_options
-from glassformer.server.cross_origin import ALLOWED_HOSTS, FRAME_ANCESTORS, allowed_hosts, frame_ancestors
-from glassformer.server.server_options import mode, trains
+from glassformer.server.server_options import (
+    ALLOWED_HOSTS,
+    FRAME_ANCESTORS,
+    allowed_hosts,
+    frame_ancestors,
+    mode,
+    trains,
+)
 from tests.afresh import run_afresh
 from tools.serve import serve
 from transformer.errors import CheckpointError, DataError

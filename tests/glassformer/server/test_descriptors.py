@@ -15,7 +15,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from glassformer.server import descriptors
 from glassformer.server.descriptors import HEADERS, DescriptorLimitMiddleware, SecurityHeadersMiddleware
-from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware, leads_to
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, leads_to, redirects
 from tests.source_code import ROOT
 
 
@@ -149,7 +149,7 @@ def test_streamlit_is_told_that_the_app_is_above_a_page():
 def test_the_bare_address_leads_to_the_first_page(query, page):
     assert leads_to(query) == page
     for base, path, sent_on in (("", "/", True), ("", "/attention", False), ("glass", "/glass/", True)):
-        client = TestClient(RootRedirectMiddleware(PlainTextResponse("the app"), base))
+        client = TestClient(Starlette(routes=redirects(base)))
         found = client.get(f"{path}?{query}", follow_redirects=False)
-        assert found.status_code == (307 if sent_on else 200)
+        assert found.status_code == (307 if sent_on else 404)
         assert found.headers.get("location") == (page if sent_on else None)

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.runs.measurement_jobs import new_studies, study
+from glassformer.runs import measurement_jobs
+from glassformer.runs.measurement_jobs import study
 from glassformer.server import jobs as module
 from glassformer.server.jobs import JobRegistry
 from glassformer.server.model_runner import BusyError, ModelRunner
@@ -163,7 +164,8 @@ def runner():
 
 @pytest.fixture
 def studies():
-    return new_studies()
+    measurement_jobs.studies.clear()
+    return measurement_jobs.studies()
 
 
 def ask(studies, runner, work, *visitors, cost=1):

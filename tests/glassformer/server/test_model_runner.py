@@ -27,12 +27,20 @@ from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.runs.query import MOST_TOGETHER, Beam, Query, Sampling
 
-CHECKPOINT, THERE = SimpleNamespace(name="made up"), SimpleNamespace(name="there")
+
+class MadeUp(SimpleNamespace):
+    """A checkpoint whose runs are those of the model that `runner` was made with last."""
+
+    def run_together(self, queries, *, most_map_bytes, pause):
+        return MadeUp.model(self, queries, pause=pause)
+
+
+CHECKPOINT, THERE = MadeUp(name="made up"), MadeUp(name="there")
 
 
 def request(name, visitor=None, cost=10.0, **options):
     """Some work that takes as long as it says."""
-    return Request(name, visitor, cost, len, work=lambda: name, **options)
+    return Request(name, visitor, cost, len, work=lambda pause: name, **options)
 
 
 def query(text, **options):
@@ -206,7 +214,8 @@ class Model:
 
 
 def runner(model, **options):
-    return ModelRunner(runs=model, **options)
+    MadeUp.model = model
+    return ModelRunner(**options)
 
 
 @pytest.fixture
@@ -300,7 +309,7 @@ def test_other_work_is_done_once_in_the_room_of_the_cache_and_what_fails_or_has_
 
 
 def test_what_nobody_waits_for_yet_comes_last(visitors):
-    other = SimpleNamespace(name="another")  # of which no run joins those of the first
+    other = MadeUp(name="another")  # of which no run joins those of the first
     answers = [
         visitors.ask("first", waiting=1),
         visitors.ask("late", checkpoint=other, ahead=True, waiting=2),

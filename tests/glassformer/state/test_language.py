@@ -16,7 +16,7 @@ def page():
 
     st.text(language.begin())
     st.text(language.current())
-    st.text(language.tag())
+    st.text(language.tag_of(language.current()))
     st.text(str(language.in_address()))
     if st.session_state.get("choose"):
         st.button("zh", on_click=language.choose, args=("zh",))
