@@ -1,10 +1,10 @@
-"""Upload worker: a preloaded process that forks a sandboxed child per upload; and the server's end of it, `Worker`.
+"""Upload worker: a process that forks a sandboxed child per upload, and the server's end of it, `Worker`.
 
     worker = Worker()
     read = worker.read(files, folder, title="lesson", pickles=True)
     transformer.load(folder / "made" / "lesson")
 
-The first request starts the process, which takes as long as importing torch; it serves more requests until `end`. It
+The first request starts the process, preloaded, which takes as long as importing torch; it serves more until `end`. It
 reads them from its standard input, one line of JSON each, and answers each with a line: how the forked process ended. A
 second line before the answer cancels it. It opens no uploaded file, and ends with its server.
 
