@@ -14,9 +14,9 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, looked_at
 from glassformer.extensions.corpus.library import queries
-from glassformer.extensions.corpus.library.folder import About, Run, summaries
+from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
-from glassformer.extensions.sentences.line_table import marked, opening_rows
+from glassformer.extensions.sentences.line_table import marked, open_line, opening_rows
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -106,7 +106,12 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])
         session.replace(MAIN, corpus_run="")
     labels: dict[str, Sentence] = {
-        key: say("{checkpoint}: {file} · {state}", checkpoint=name_of(run), file=files(run.about), state=lines_of(run))
+        key: say(
+            "{checkpoint}: {file} · {state}",
+            checkpoint=name_of(run),
+            file=joined(", ", run.about.files),
+            state=lines_of(run),
+        )
         for key, run in names.items()
     }
     key = controls.menu(
@@ -118,11 +123,6 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         width=460,
     )
     return names[key]
-
-
-def files(about: About) -> str:
-    """The names of the files of lines."""
-    return joined(", ", about.files)
 
 
 def lines_of(run: Run) -> Sentence:
@@ -204,11 +204,6 @@ def can_ask() -> bool:
         st.info(drawing.with_code(queries.NEEDS_DUCKDB), icon=":material/info:")
         return False
     return True
-
-
-def look_at(line: int) -> None:
-    """Callback: look at a line, by its number from 1."""
-    session.replace(MAIN, line=line - 1)
 
 
 def choose_line(corpus: OpenCorpus) -> None:
@@ -394,7 +389,7 @@ def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) ->
     numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
     opens = marked(numbers, None if chosen is None else chosen + 1)
     press = f"{key}_open"
-    button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
+    button = drawing.opening(press, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]

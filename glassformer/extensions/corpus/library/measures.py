@@ -13,7 +13,7 @@ Shapes: B or N lines, L layers, H heads, Q queries, K keys, d d_head, M measures
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.corpus.library.lines import Item, LinePieces, named_pieces, one_word
-from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES, VECTORS, CorpusLine, Name
+from glassformer.extensions.corpus.library.tables import HEADS, NAMES, VECTORS, CorpusLine, Name
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
@@ -57,15 +57,6 @@ class LayerTokens:
     texts: Tensor  # numbers of their texts, -1 for none [B, T]
     punctuation: Tensor  # bool [B, T]
     end: Tensor  # whether the last of them is the end mark of a source [B]
-
-
-@dataclass(frozen=True, eq=False)
-class Measures:
-    """The measures of all heads of a layer; NaN for what a line or the model does not have."""
-
-    values: Tensor  # [B, H, M], as `MEASURED`
-    query: Tensor  # the row of the peak [B, H]; -1 without one
-    key: Tensor  # its key [B, H]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +139,16 @@ class Fixed:
         return (places[0][:, :, None] - places[1][:, None]).abs()
 
 
-def measure_layer(weights: Tensor, shares: Tensor, fixed: Fixed) -> Measures:
-    """Measure a layer's maps [B, H, Q, K]; `shares` are those of `norm_shares` [B, H]."""
+def measure_layer(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Tensor, Tensor]:
+    """Measure a layer's maps [B, H, Q, K]; `shares` are those of `norm_shares` [B, H].
+
+    Returns the measures [B, H, M], as `MEASURED`, NaN for what a line or the model does not have; the row of the peak
+    [B, H], -1 without one; and its key [B, H].
+    """
     n_heads = max(1, _AT_ONCE // max(weights[:, 0].numel(), 1))
     parts = [_measure(*some, fixed) for some in zip(weights.split(n_heads, 1), shares.split(n_heads, 1), strict=True)]
-    return Measures(*(torch.cat(found, dim=1) for found in zip(*parts, strict=True)))
+    values, query, key = (torch.cat(found, dim=1) for found in zip(*parts, strict=True))
+    return values, query, key
 
 
 def _measure(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Tensor, Tensor]:
@@ -350,53 +346,24 @@ class HeadResults:
     links: np.ndarray  # as `LINKS` [5, L, H, N]; -1 without a gold alignment
 
     @staticmethod
-    def empty(n_layers: int, n_heads: int, n_lines: int) -> HeadResults:
-        """Nothing yet."""
-        shape = n_layers, n_heads, n_lines
-        return HeadResults(
-            np.full((*shape, len(NAMES)), np.nan, np.float32),
-            np.full((2, *shape), -1, np.int32),
-            np.full((len(LINKS), *shape), -1, np.int32),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Sentences:
-    """What was found of lines [N]."""
-
-    log_prob: np.ndarray  # NaN where nothing is predicted
-    rank: np.ndarray  # the largest
-    step: np.ndarray  # where it is
-    sure: np.ndarray  # sure links; -1 without a gold alignment
-
-    @staticmethod
-    def empty(n_lines: int) -> Sentences:
-        """Nothing yet."""
-        places = [np.full(n_lines, -1, np.int32) for _ in range(3)]
-        return Sentences(np.full(n_lines, np.nan), *places)
-
-
-@dataclass(frozen=True, eq=False)
-class ResultArrays:
-    """All that was found."""
-
-    heads: Mapping[Kind, HeadResults]
-    sentences: Sentences
-    vectors: Vectors
-
-    @staticmethod
-    def empty(config: ModelConfig, n_lines: int, vectors: Vectors) -> ResultArrays:
-        """Nothing yet."""
-        attentions = anatomy(config).attentions
-        heads = {one.kind: HeadResults.empty(one.n_layers, config.of(one.stack).n_heads, n_lines) for one in attentions}
-        return ResultArrays(heads, Sentences.empty(n_lines), vectors)
+    def empty(config: ModelConfig, n_lines: int) -> dict[Kind, HeadResults]:
+        """Nothing yet, of each kind."""
+        found = dict[Kind, HeadResults]()
+        for one in anatomy(config).attentions:
+            shape = one.n_layers, config.of(one.stack).n_heads, n_lines
+            found[one.kind] = HeadResults(
+                np.full((*shape, len(NAMES)), np.nan, np.float32),
+                np.full((2, *shape), -1, np.int32),
+                np.full((len(LINKS), *shape), -1, np.int32),
+            )
+        return found
 
 
 def heads_table(
-    lines: Sequence[CorpusLine], items: Sequence[Item], pieces: LinePieces, found: ResultArrays
+    lines: Sequence[CorpusLine], items: Sequence[Item], pieces: LinePieces, found: Mapping[Kind, HeadResults]
 ) -> pa.Table:
     """The table `HEADS`: items by kind, layer and head."""
-    parts = [_heads_of(kind, heads, lines, items, pieces) for kind, heads in found.heads.items()]
+    parts = [_heads_of(kind, heads, lines, items, pieces) for kind, heads in found.items()]
     return pa.concat_tables(parts).unify_dictionaries() if parts and items else HEADS.empty_table()
 
 
@@ -407,8 +374,7 @@ def _heads_of(
     n_layers, n_heads = heads.values.shape[:2]
     shape = n_layers, n_heads, len(places)
     layer, head, _ = np.indices(shape, np.uint8)
-    peaks, links = heads.peaks[..., places], heads.links[..., places]
-    query, key = peaks
+    (query, key), links = heads.peaks[..., places], heads.links[..., places]
     values = heads.values[:, :, places].reshape(-1, len(NAMES))
     tokens = [item.source if kind == "encoder" else item.read for item in items]
     sources = [item.read if kind == "decoder" else item.source for item in items]
@@ -448,8 +414,3 @@ def _pieces(
 
 def _there(values: np.ndarray, there: np.ndarray, kind: pa.DataType) -> pa.Array:
     return pa.array(np.where(there, values, 0).ravel(), kind, mask=~there.ravel())
-
-
-def sentences_table(rows: Iterator[Mapping[str, object]]) -> pa.Table:
-    """The table `SENTENCES`, from what is known of each line; the rest is null."""
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=SENTENCES)
