@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, RedisClient
 from glassformer.extensions.rooms.room import (
@@ -78,8 +78,7 @@ class Shared(RoomStore):
     def close(self) -> None:
         """See `RoomStore`: the rooms stay, and all who listen here leave."""
         self.closed = True
-        for room in self._all():
-            self.tell(room)
+        self._tell_all()
         self._stopped.set()
         self._work.set()
         if not self.away:
@@ -110,9 +109,16 @@ class Shared(RoomStore):
                         raise RoomRefusedError("no-room")
                     before, tried = room.state(), room.tried()
                 tried.tick()
-                result = _outcome(act, tried)
+                result: Any = None
+                refused: RoomRefusedError | None = None
+                try:
+                    result = act(tried)
+                except RoomRefusedError as error:  # what it has changed by then counts
+                    refused = error
                 if self._called(self._put, room, before, tried.state(), was=tried.rev):
-                    return result()
+                    if refused is not None:
+                        raise refused
+                    return cast("_Result", result)
                 if not self._called(self._read, room.code):
                     self._called(self._catch_up)
         raise RoomRefusedError("too-often")
@@ -174,6 +180,10 @@ class Shared(RoomStore):
         with self.lock:
             return list(self.rooms.values())
 
+    def _tell_all(self) -> None:
+        for room in self._all():
+            self.tell(room)
+
     def _read(self, code: str) -> bool:
         """Read a room again; returns whether the copy is now current."""
         texts = self._link.room(code)
@@ -224,8 +234,7 @@ class Shared(RoomStore):
             before, self.away = self.away, self._link.host
         if not before:
             _LOG.warning("The store of the rooms at %s does not answer: %s", self.away, error)
-            for room in self._all():
-                self.tell(room)
+            self._tell_all()
 
     def _find_again(self) -> None:
         """Mark the server as reachable; the other replicas get the full time to report."""
@@ -235,8 +244,7 @@ class Shared(RoomStore):
                 self._silent = dict.fromkeys(self._silent, time.monotonic() + SILENT_SECONDS)
         if before:
             _LOG.warning("The store of the rooms at %s answers again.", before)
-            for room in self._all():
-                self.tell(room)
+            self._tell_all()
 
     # ---------------------------------------------------------------- what replicas tell each other
 
@@ -360,17 +368,3 @@ class Shared(RoomStore):
             if room is not None:
                 with suppress(RoomRefusedError):
                     self.change(room, partial(Room.saw, tokens=tokens))
-
-
-def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result]:
-    """Run an action; return a function that returns its result or raises its refusal."""
-    try:
-        result = act(room)
-    except RoomRefusedError as error:
-        refused = error
-
-        def refuse() -> _Result:
-            raise refused
-
-        return refuse
-    return lambda: result
