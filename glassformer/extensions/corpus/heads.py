@@ -36,17 +36,16 @@ SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 }
 
 
-def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
+def _scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     """Draw them, and why lines were left out; returns the alignment error rates of heads."""
     with st.spinner(open_corpus_run.READING):
         found = installed(partial(scores_of, corpus.run))
     if found is None:
         return ()
-    figures = _figures(found, decoded=corpus.run.about.options.decode)
-    shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]
     with st.container(horizontal=True, key=page_style.SUMMARY):
-        for label, one, form, help in shown:
-            figure(label, one, form, help)
+        for label, one, form, help in _figures(found, decoded=corpus.run.about.options.decode):
+            if one is not None:
+                figure(label, one, form, help)
     if found.left_out:
         st.caption(drawing.plain(_left_out(found)))
     return found.heads
@@ -125,7 +124,7 @@ READS: Final = say("alignment error rate of the rows that read a token")
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    rates = draw_scores(corpus)
+    rates = _scores(corpus)
     show(all_heads, corpus.scene)
     _table(corpus, {("cross", one.layer, one.head): one for one in rates})
     st.caption(NO_LABEL)

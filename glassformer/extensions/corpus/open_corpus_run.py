@@ -239,7 +239,12 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None
             st.info(drawing.with_code(said), icon=":material/info:")
             return
         place = place or (None if one is None else one.place)
-        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
+        link = link_to(*whose, hit, place, decoded=corpus.run.about.options.decode)
+        with st.container(horizontal=True, gap="medium"):
+            menu.link("attention", say("Open this line on Attention"), link, icon=":material/grid_on:")
+            menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
+            if link.reference and anatomy(whose[1].config).writes:
+                menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
 
 
 def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str]:
@@ -274,14 +279,6 @@ def _peak(place: PeakPosition) -> Sentence:
         key=drawing.plain(place.key_piece or ""),
         column=(place.key or 0) + 1,
     )
-
-
-def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
-    with st.container(horizontal=True, gap="medium"):
-        menu.link("attention", say("Open this line on Attention"), link, icon=":material/grid_on:")
-        menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
-        if link.reference and anatomy(whose[1].config).writes:
-            menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
 
 
 def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: PeakPosition | None, *, decoded: bool) -> Link:

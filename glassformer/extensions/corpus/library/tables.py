@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -152,21 +152,17 @@ class Bins:
         """Of one bin, in the measure's unit."""
         return (self.most - self.least) / self.n
 
+    @cached_property
     def edges(self) -> np.ndarray:
-        """Where bins begin, and the last ends, float64 [n + 1]."""
-        return _edges(self)
+        """Where bins begin, and the last ends, float64 [n + 1]; nobody may change it."""
+        edges = np.linspace(self.least, self.most, self.n + 1)
+        edges.flags.writeable = False
+        return edges
 
     def places(self, values: np.ndarray) -> np.ndarray:
         """The bin of each value, 0 to n + 1: 0 is below all bins, n + 1 above."""
-        found = np.searchsorted(_edges(self), values, side="right")
+        found = np.searchsorted(self.edges, values, side="right")
         return np.where(values == self.most, self.n, found)
-
-
-@cache
-def _edges(bins: Bins) -> np.ndarray:
-    edges = np.linspace(bins.least, bins.most, bins.n + 1)
-    edges.flags.writeable = False
-    return edges
 
 
 _SHARE = Bins(0.0, 1.0, 100)
@@ -210,6 +206,11 @@ class Summary:
     squares: float  # sum of squares
     counts: np.ndarray  # int64 [bins + 2]: below all bins, in each, above all
     bins: Bins
+
+    def plus(self, other: Summary) -> Summary:
+        """The same measure over these lines and others."""
+        n, total, squares = self.n + other.n, self.sum + other.sum, self.squares + other.squares
+        return Summary(n, total, squares, self.counts + other.counts, self.bins)
 
     @property
     def mean(self) -> float:
@@ -260,7 +261,8 @@ def rolled_up(heads: pa.Table) -> pa.Table:
             key = Key(kind, int(layer), int(head), name)
             found = summary_of(key, of_it[name].to_numpy(np.float64))
             if found is not None:
-                rows.append(_row(key, found))
+                numbers = {"n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist()}
+                rows.append(vars(key) | numbers)
     return pa.Table.from_pylist(rows, schema=ROLLUP)
 
 
@@ -273,11 +275,6 @@ def summary_of(key: Key, values: np.ndarray) -> Summary | None:
     counts = np.bincount(bins.places(there), minlength=bins.n + 2)
     total, squares = math.fsum(there), math.fsum(there**2)  # rounded once: the same on any processor, in any order
     return Summary(len(there), total, squares, counts, bins)
-
-
-def _row(key: Key, found: Summary) -> dict[str, object]:
-    numbers = {"n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist()}
-    return {**vars(key), **numbers}
 
 
 def merged(rollups: Iterable[pa.Table]) -> Summaries:
@@ -297,7 +294,7 @@ def merged(rollups: Iterable[pa.Table]) -> Summaries:
     found: Summaries = {}
     for layout in layouts:
         for key, summary in layout.summaries():
-            found[key] = _added(found[key], summary) if key in found else summary
+            found[key] = found[key].plus(summary) if key in found else summary
     return found
 
 
@@ -337,8 +334,3 @@ class _Layout:
             if not (fits and counts.sum() == n and math.isfinite(total + squares)):
                 raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(measure))
             yield Key(kind, layer, head, measure), Summary(int(n), total, squares, counts, bins)
-
-
-def _added(one: Summary, other: Summary) -> Summary:
-    n, total, squares = one.n + other.n, one.sum + other.sum, one.squares + other.squares
-    return Summary(n, total, squares, one.counts + other.counts, one.bins)
