@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
-from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
+from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, Known, OneParameter
 from glassformer.extensions.parameters.parameter_tables import MOST, Pairs, bar, is_of, may_compute, shape_of, too_large
 from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
@@ -88,10 +88,8 @@ def _spectra(checkpoint: Checkpoint, found: dict[str, Known]) -> dict[str, Known
     missing = [one for one in found.values() if 0 < one.work <= MOST]
     if not missing:
         return found
-    seconds = max(1, round(sum(one.work for one in missing) / SPEED))
     work = partial(parameter_tables.with_spectra, checkpoint, found)
-    label = may_compute(len(missing), seconds)
-    return _if_asked(label, work, key=SPECTRA, about=checkpoint.content_hash) or found
+    return _if_asked(may_compute(*missing), work, key=SPECTRA, about=checkpoint.content_hash) or found
 
 
 def _if_asked(label: str, work: Callable[[], _Result], *, key: str, about: str) -> _Result | None:
@@ -186,5 +184,5 @@ def _decomposed(scene: OneParameter) -> Known | None:
     work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
-    label = may_compute(1, one.seconds)
-    return _if_asked(label, work, key=DECOMPOSE, about=f"{checkpoint.content_hash} {one.parameter.name}")
+    whose = f"{checkpoint.content_hash} {one.parameter.name}"
+    return _if_asked(may_compute(one), work, key=DECOMPOSE, about=whose)

@@ -31,6 +31,7 @@ from transformer.i18n import joined, paragraph, say, say_n
 
 PATIENCE_SECONDS: Final = 0.3  # before a bar is drawn
 DRAW_AGAIN_SECONDS: Final = 0.2
+SPEED: Final = 5e9  # multiplications a second, about
 AT_ONCE: Final = 2e10
 """Work for singular values that nobody has to ask for, 4 s: that of all matrices of a small model."""
 MOST: Final = 5e10
@@ -264,13 +265,13 @@ def too_large(n: int) -> str:
     )
 
 
-def may_compute(n: int, seconds: int) -> str:
+def may_compute(*matrices: Known) -> str:
     """The label of a button that computes the singular values of some matrices."""
     return say_n(
         "Compute the singular values of {n} matrix (about {seconds} s)",
         "Compute the singular values of {n} matrices (about {seconds} s)",
-        n,
-        seconds=seconds,
+        len(matrices),
+        seconds=max(1, round(sum(one.work for one in matrices) / SPEED)),
     )
 
 
