@@ -36,7 +36,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
 }  # fmt: skip
 """The drafts to try for each setting, in order."""
-_SUITS = {"ctranslate2": ctranslate2_draft.suits, "int8": int8_draft.suits}
+_SUITS = {"ctranslate2": ctranslate2_draft.suits, "int8": int8_draft.Int8.suits}
 TRIED = 200  # pieces after which a model's drafts are judged
 MOST_PARAMETERS = 2**28  # of a model that gets drafts: they take a byte for each, and four while they are made
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves

@@ -41,12 +41,6 @@ SMALLEST = 2**17  # numbers of a matrix that is worth rounding
 Product = Callable[[Tensor], Tensor]  # [..., I] -> [..., O]
 
 
-def suits(reading: EncodedBatch) -> bool:
-    """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
-    alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
-    return alike and reading.tap is NO_TAP
-
-
 class Int8:
     """The draft; raises RuntimeError if torch has no 8-bit products on this machine."""
 
@@ -55,9 +49,10 @@ class Int8:
     def __init__(self, model: Transformer) -> None:
         self._decoder = QuickDecoder(model)
 
-    def suits(self, reading: EncodedBatch) -> bool:
-        """Whether it can write for a reading."""
-        return suits(reading)
+    @staticmethod
+    def suits(reading: EncodedBatch) -> bool:
+        """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
+        return reading.tap is NO_TAP and all(isinstance(one.decoding, Greedy | Sampling) for one in reading.queries)
 
     def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """Guesses of outputs; see `Draft`. Rows that have read equally much are written together."""

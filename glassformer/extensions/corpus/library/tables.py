@@ -20,7 +20,7 @@ Statistics, theorem 6.16. For few lines, and for lines of one text, which are se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, get_args
@@ -282,55 +282,29 @@ def merged(rollups: Iterable[pa.Table]) -> Summaries:
 
     A `ClauseError` where a table has nulls or other bins, or where its counts do not add up.
     """
-    layouts: list[_Layout] = []  # shards of one run have all the same rows, but for a last one without some measure
+    # Shards of one run have all the same rows, each with so many bins, but for a last one without some measure.
+    added: dict[tuple[tuple[Key, int], ...], list[np.ndarray]] = {}
     for table in rollups:
-        added = _Layout.of(table)
-        same = next((one for one in layouts if one.has_rows_of(added)), None)
-        if same is None:
-            layouts.append(added)
-        else:
-            same.sums += added.sums
-            same.counts += added.counts
+        bins = table["bins"].combine_chunks()
+        if any(column.null_count for column in (*table.columns, bins.flatten())):
+            raise ClauseError("a roll-up has nulls")
+        keys = map(Key, *(table[name].to_pylist() for name in ("kind", "layer", "head", "measure")))
+        rows = tuple(zip(keys, bins.value_lengths().to_pylist(), strict=True))
+        sums = [table[name].to_numpy().astype(np.float64) for name in ("n", "sum", "squares")]
+        arrays = [*sums, bins.flatten().to_numpy().astype(np.int64)]
+        added[rows] = [np.add(*pair) for pair in zip(added[rows], arrays, strict=True)] if rows in added else arrays
     found: Summaries = {}
-    for layout in layouts:
-        for key, summary in layout.summaries():
+    for rows, (*sums, counts) in added.items():
+        parts = np.split(counts, np.cumsum([n for _, n in rows], dtype=int))[:-1]
+        for (key, _), part, *numbers in zip(rows, parts, *(one.tolist() for one in sums), strict=True):
+            summary = _checked(key, part, *numbers)
             found[key] = found[key].plus(summary) if key in found else summary
     return found
 
 
-@dataclass(eq=False)
-class _Layout:
-    """Roll-ups with the same rows, added up."""
-
-    keys: pa.Table  # kind, layer, head, measure
-    starts: np.ndarray  # [rows + 1], where the bins of each row begin in `counts`
-    sums: np.ndarray  # float64 [rows, 3]: n, sum, squares
-    counts: np.ndarray  # int64, the bins of all rows
-
-    @classmethod
-    def of(cls, table: pa.Table) -> _Layout:
-        bins = table["bins"].combine_chunks()
-        if any(column.null_count for column in (*table.columns, bins.flatten())):
-            raise ClauseError("a roll-up has nulls")
-        lengths = np.diff(bins.offsets.to_numpy())
-        sums = [table[name].to_numpy().astype(np.float64) for name in ("n", "sum", "squares")]
-        return cls(
-            table.select(["kind", "layer", "head", "measure"]),
-            np.concatenate([[0], np.cumsum(lengths)]),
-            np.stack(sums, axis=1),
-            bins.flatten().to_numpy().astype(np.int64),
-        )
-
-    def has_rows_of(self, other: _Layout) -> bool:
-        return np.array_equal(self.starts, other.starts) and self.keys.equals(other.keys)
-
-    def summaries(self) -> Iterator[tuple[Key, Summary]]:
-        columns = [column.to_pylist() for column in self.keys.columns]
-        for row, (kind, layer, head, measure) in enumerate(zip(*columns, strict=True)):
-            n, total, squares = self.sums[row].tolist()
-            counts = self.counts[self.starts[row] : self.starts[row + 1]]
-            bins = bins_of(kind, measure)
-            fits = measure in NAMES and counts.shape == (bins.n + 2,) and min(counts) >= 0 < n
-            if not (fits and counts.sum() == n and math.isfinite(total + squares)):
-                raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(measure))
-            yield Key(kind, layer, head, measure), Summary(int(n), total, squares, counts, bins)
+def _checked(key: Key, counts: np.ndarray, n: float, total: float, squares: float) -> Summary:
+    bins = bins_of(key.kind, key.measure)
+    fits = key.measure in NAMES and counts.shape == (bins.n + 2,) and min(counts) >= 0 < n
+    if not (fits and counts.sum() == n and math.isfinite(total + squares)):
+        raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(key.measure))
+    return Summary(int(n), total, squares, counts, bins)
