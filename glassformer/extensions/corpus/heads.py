@@ -47,7 +47,13 @@ def _scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
             if one is not None:
                 figure(label, one, form, help)
     if found.left_out:
-        st.caption(drawing.plain(_left_out(found)))
+        said = say_n(
+            "{n:,} line was not measured, for example because: {reason}",
+            "{n:,} lines were not measured, for example because: {reason}",
+            sum(found.left_out.values()),
+            reason=next(iter(found.left_out)),
+        )
+        st.caption(drawing.plain(said))
     return found.heads
 
 
@@ -96,15 +102,6 @@ def _of_best(best: HeadAer | None) -> Sentence:
         layer=best.layer,
         head=best.head,
         rows=lowest(best)[1],
-    )
-
-
-def _left_out(found: CorpusScores) -> Sentence:
-    return say_n(
-        "{n:,} line was not measured, for example because: {reason}",
-        "{n:,} lines were not measured, for example because: {reason}",
-        sum(found.left_out.values()),
-        reason=next(iter(found.left_out)),
     )
 
 

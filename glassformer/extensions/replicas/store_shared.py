@@ -251,26 +251,35 @@ class Shared(RoomStore):
     def _news(self, **said: Any) -> str:
         return json.dumps({"from": self._me, **said}, separators=(",", ":"))
 
+    def _tried(self, work: Callable[[], None], trouble: str) -> None:
+        """Do some work of a thread, which must continue whatever happens."""
+        try:
+            work()
+        except ERRORS as error:
+            if not self._stopped.is_set():
+                self._lose(error)
+        except RoomRefusedError:
+            pass  # the store is away, or a room is gone
+        except Exception:
+            _LOG.exception(trouble)
+
     def _hear_all(self) -> None:
         """The listener thread."""
         while not self._stopped.is_set():
-            try:
-                with self._link.hearing() as channel:
-                    self._catch_up()
-                    self._find_again()
-                    self._link.publish(self._news(who=True))
-                    last = time.monotonic()  # it hears at least itself, unless the connection is dead
-                    while not self._stopped.is_set() and time.monotonic() - last < SILENT_SECONDS:
-                        heard = channel.get_message(ignore_subscribe_messages=True, timeout=HEAR_SECONDS)
-                        if heard is not None:
-                            last = time.monotonic()
-                            self._hear(heard["data"])
-            except ERRORS as error:
-                if not self._stopped.is_set():
-                    self._lose(error)
-            except Exception:  # the thread must continue
-                _LOG.exception("What the store of the rooms says cannot be read")
+            self._tried(self._listen, "What the store of the rooms says cannot be read")
             self._stopped.wait(AGAIN_SECONDS)
+
+    def _listen(self) -> None:
+        with self._link.hearing() as channel:
+            self._catch_up()
+            self._find_again()
+            self._link.publish(self._news(who=True))
+            last = time.monotonic()  # it hears at least itself, unless the connection is dead
+            while not self._stopped.is_set() and time.monotonic() - last < SILENT_SECONDS:
+                heard = channel.get_message(ignore_subscribe_messages=True, timeout=HEAR_SECONDS)
+                if heard is not None:
+                    last = time.monotonic()
+                    self._hear(heard["data"])
 
     def _hear(self, data: str) -> None:
         said = json.loads(data)
@@ -320,15 +329,7 @@ class Shared(RoomStore):
             self._work.wait(self._pause())
             self._work.clear()
             self._stopped.wait(AGAIN_SECONDS if self.away else TOGETHER_SECONDS)
-            try:
-                self._beat()
-            except ERRORS as error:
-                if not self._stopped.is_set():
-                    self._lose(error)
-            except RoomRefusedError:
-                pass  # the store is away, or a room is gone
-            except Exception:  # the thread must continue
-                _LOG.exception("The rooms cannot be compared with their store")
+            self._tried(self._beat, "The rooms cannot be compared with their store")
 
     def _pause(self) -> float:
         ends = [room.public.until - self.clock() for room in self._all() if room.public.phase]

@@ -235,7 +235,9 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
     how = say("Click a number to open that line. Click a column heading to sort by it.")
     st.caption(joined(" ", [count, how]))
-    _file(file, found)
+    title = say("lines from a file of sentences")
+    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
+    drawing.csv_button(frame(columns(found, ordered=False)), key=CSV, title=title, of=origin)
 
 
 def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
@@ -312,12 +314,6 @@ def _numbers(named: _Numbers) -> dict[str, Any]:
         name: st.column_config.NumberColumn(here(label), help=here(help), format=form, width=_NUMBER_WIDTH)
         for name, (label, help, form) in named.items()
     }
-
-
-def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
-    title = say("lines from a file of sentences")
-    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
-    drawing.csv_button(frame(columns(found, ordered=False)), key=CSV, title=title, of=origin)
 
 
 # ------------------------------------------------------------------------------------------------ one line

@@ -164,13 +164,9 @@ def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInf
         found: AtSnapshot | None = loading.runner().kept(key)
         if found is None:
             found = _at(name, of, final, moment, job)
-            loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
+            loading.compute(key, [found].pop, nbytes=lambda one: one.nbytes)
         every.append(found)
     return All(tuple(every))
-
-
-def _same(found: AtSnapshot) -> AtSnapshot:
-    return found
 
 
 def _at(name: str, of: Checkpoint, final: Trace, moment: SnapshotInfo, job: Job) -> AtSnapshot:
