@@ -15,7 +15,7 @@ from glassformer.extensions.corpus.corpus_pictures import CorpusScene, all_heads
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
-from glassformer.extensions.corpus.library.tables import Key, Name, Summary
+from glassformer.extensions.corpus.library.tables import Key, Summary
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, choose_line
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
@@ -129,16 +129,14 @@ def draw(corpus: OpenCorpus) -> None:
 
 def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
     scene = corpus.scene
-    heads = list(dict.fromkeys(key.whose for key in scene.summaries))
+    heads = [key.whose for key in scene.summaries if key.measure == scene.measure]
     heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
-    heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
-    chosen = scene.key.whose
     shown, looks = _shown(scene, heads)
     if rates:
         shown["aer"] = [lowest(rates[one])[0].value if one in rates else None for one in heads]
         looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
     alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
-    open_corpus_run.of_heads(TABLE, OPEN, heads, chosen, "head", shown=shown, looks=looks, alt=alt)
+    open_corpus_run.of_heads(TABLE, OPEN, heads, scene.key.whose, "head", shown=shown, looks=looks, alt=alt)
     said = say(
         "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
         "that head; the file has the interval of every measure."
@@ -148,18 +146,14 @@ def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
     open_corpus_run.csv_button(corpus.run, _rows(scene, rates), key=CSV, title=title)
 
 
-def _of(scene: CorpusScene, head: Head, name: Name) -> Summary | None:
-    return scene.summaries.get(Key(*head, name))
-
-
 def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The columns and how they look: the chosen measure with its interval, then the means of the others."""
-    own = [_of(scene, one, scene.measure) for one in heads]
+    own = [scene.summaries[Key(*one, scene.measure)] for one in heads]
     columns: dict[str, list[Any]] = {
-        scene.measure: [one and one.mean for one in own],
-        "half": [one and one.interval and one.interval[1] - one.mean for one in own],
-        "deviation": [one and one.deviation for one in own],
-        "n": [one and one.n for one in own],
+        scene.measure: [one.mean for one in own],
+        "half": [one.interval and one.interval[1] - one.mean for one in own],
+        "deviation": [one.deviation for one in own],
+        "n": [one.n for one in own],
     }
     number = st.column_config.NumberColumn
     looks: dict[str, Any] = {
@@ -172,7 +166,7 @@ def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]],
     }
     for name in scene.names():
         if name != scene.measure:
-            found = [_of(scene, one, name) for one in heads]
+            found = [scene.summaries.get(Key(*one, name)) for one in heads]
             columns[name] = [one and one.mean for one in found]
             looks[name] = _column(scene.spoken[scene.kind][name])
     return columns, looks

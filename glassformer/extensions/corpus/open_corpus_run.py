@@ -417,9 +417,8 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     looks["place"] = kinds.TextColumn(
         here(say("Largest weight")), width=_PLACE_WIDTH, help=here(say("From which query to which key."))
     )
-    looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
-    looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
-    looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    texts = {"source": say("Source"), "output": say("Output"), "target": say("Reference")}
+    looks |= {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in texts.items()}
     help = here(say("Mean loss per token, in nats."))
     looks["loss"] = kinds.NumberColumn(here(say("Loss")), format="%.3f", width=70, help=help)
     looks["worst_rank"] = kinds.NumberColumn(

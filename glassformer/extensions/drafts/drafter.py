@@ -140,14 +140,10 @@ def _stays(model: Transformer) -> bool:
 def _made(checkpoint: Runnable, name: str) -> Draft | None:
     began = time.monotonic()
     try:
-        draft: Draft | None = (
-            ctranslate2_draft.made(checkpoint) if name == "ctranslate2" else int8_draft.Int8(checkpoint.model)
-        )
-        why: object = ctranslate2_draft.why_not(checkpoint) if draft is None else None
-    except Exception as error:  # nothing for this machine, no room, another version of a package
-        draft, why = None, error
-    if draft is None:
-        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)
-    else:
-        _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
+        by_engine = name == "ctranslate2"
+        draft: Draft = ctranslate2_draft.made(checkpoint) if by_engine else int8_draft.Int8(checkpoint.model)
+    except Exception as error:  # nothing for this model or machine, no room, another version of a package
+        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, error)
+        return None
+    _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
     return draft
