@@ -29,7 +29,7 @@ from glassformer.extensions.corpus.library.tables import HEADS, NAMES, VECTORS, 
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import Kind, anatomy
+from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer, normalise
 
@@ -253,18 +253,8 @@ Side = Literal["query", "key"]
 SIDES: Final[tuple[Side, ...]] = "query", "key"
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """The queries and keys of some items [L, H, N, d], N tokens, d d_head; in the order of their table."""
-
-    items: tuple[Item, ...]
-    arrays: Mapping[Kind, np.ndarray]  # float32 [L, H, N, d], the tokens of all items as queries, then as keys
-    places: Mapping[tuple[Kind, Side, int], slice]  # which of N are an item's, by its place
-
-    def put(self, kind: Kind, layer: int, side: Side, place: int, values: np.ndarray) -> None:
-        """Keep the vectors of an item [H, more than its tokens, d]."""
-        where = self.places[kind, side, place]
-        self.arrays[kind][layer, :, where] = values[:, : where.stop - where.start]
+Vectors = dict[int, dict[tuple[Kind, Side, int], np.ndarray]]
+"""Of some items, by their places: queries and keys, float32 [H, its tokens, d], by kind, side and layer."""
 
 
 def tokens_of(item: Item, kind: Kind, side: Side) -> tuple[int, ...]:
@@ -275,44 +265,41 @@ def tokens_of(item: Item, kind: Kind, side: Side) -> tuple[int, ...]:
 
 def room_for(config: ModelConfig, items: Sequence[Item]) -> Vectors:
     """Room for the vectors of the first of these items, as many as `MOST` numbers allow."""
-    attentions, kept, total = anatomy(config).attentions, list[Item](), 0
+    found, total = Vectors(), 0
     for item in items:
-        for one in attentions:
+        for one in anatomy(config).attentions:
             n_tokens = sum(len(tokens_of(item, one.kind, side)) for side in SIDES)
             total += one.n_layers * config.of(one.stack).n_heads * config.of(one.stack).d_head * n_tokens
         if total > MOST:
             break
-        kept.append(item)
-    arrays, places = dict[Kind, np.ndarray](), dict[tuple[Kind, Side, int], slice]()
-    for one in attentions:
-        end = 0
-        for side in SIDES:
-            for item in kept:
-                start, end = end, end + len(tokens_of(item, one.kind, side))
-                places[one.kind, side, item.place] = slice(start, end)
-        own = config.of(one.stack)
-        arrays[one.kind] = np.zeros((one.n_layers, own.n_heads, end, own.d_head), np.float32)
-    return Vectors(tuple(kept), arrays, places)
+        found[item.place] = {}
+    return found
 
 
 def vectors_table(
-    lines: Sequence[CorpusLine], pieces: LinePieces, found: Vectors, problems: Mapping[int, str]
+    attentions: Sequence[Attention],
+    lines: Sequence[CorpusLine],
+    items: Sequence[Item],
+    pieces: LinePieces,
+    found: Vectors,
 ) -> pa.Table | None:
-    """The table `VECTORS`: by kind, layer, head, side and line, without lines that have a problem; None if empty."""
-    items = [item for item in found.items if item.place not in problems]
-    if not items:
+    """The table `VECTORS`: items that have some, by kind, layer, head, side and line; None if empty."""
+    kept = [item for item in items if item.place in found]
+    if not kept:
         return None
-    return pa.concat_tables(_of_kind(kind, found, items, lines, pieces) for kind in found.arrays).unify_dictionaries()
+    return pa.concat_tables(_of_kind(one, found, kept, lines, pieces) for one in attentions).unify_dictionaries()
 
 
 def _of_kind(
-    kind: Kind, found: Vectors, items: Sequence[Item], lines: Sequence[CorpusLine], pieces: LinePieces
+    attention: Attention, found: Vectors, items: Sequence[Item], lines: Sequence[CorpusLine], pieces: LinePieces
 ) -> pa.Table:
-    numbers = [tokens_of(item, kind, side) for side in SIDES for item in items]
-    counts, values = list(map(len, numbers)), found.arrays[kind]
-    if len(items) < len(found.items):
-        places = [found.places[kind, side, item.place] for side in SIDES for item in items]
-        values = values[:, :, np.concatenate([np.arange(where.start, where.stop) for where in places])]
+    kind, sides = attention.kind, [(side, item) for side in SIDES for item in items]
+    numbers = [tokens_of(item, kind, side) for side, item in sides]
+    counts = list(map(len, numbers))
+    layers = range(attention.n_layers)
+    values = np.stack(
+        [np.concatenate([found[item.place][kind, side, layer] for side, item in sides], axis=1) for layer in layers]
+    )  # [L, H, N, d]
     n_layers, n_heads, n_tokens, width = values.shape
     n_maps, n_queries = n_layers * n_heads, sum(counts[: len(items)])
     layer, head = np.indices((n_layers, n_heads), np.uint8).reshape(2, n_maps) + np.uint8(1)

@@ -33,6 +33,7 @@ from glassformer.extensions.corpus.library.measures import (
     norm_shares,
     output_factors,
     room_for,
+    tokens_of,
     vectors_table,
 )
 from glassformer.extensions.corpus.library.tables import NAMES, SENTENCES, CorpusLine, CorpusOptions
@@ -122,8 +123,7 @@ class Watch:
     ) -> None:
         self._batch, self._factors, self._heads, self._vectors = batch, factors, heads, vectors
         self._links, self.finite = links, True
-        kept = {item.place for item in vectors.items}
-        self._kept = [row for row, item in enumerate(batch.items) if item.place in kept]
+        self._kept = [row for row, item in enumerate(batch.items) if item.place in vectors]
         self._fixed: dict[Kind, Fixed] = {}
         self._weights: Tensor | None = None
         names = ("mask", "weights", "heads", *(_SIDES if self._kept else ()))
@@ -177,8 +177,9 @@ class Watch:
         """Keep the queries [B, H, Q, d] or keys [B, G, K, d] of the first lines."""
         value = share_heads(value, self._batch.model.config.of(one.stack).n_heads)
         for row in self._kept:
-            values = value[row].float().cpu().numpy()
-            self._vectors.put(one.kind, layer, side, self._batch.items[row].place, values)
+            item = self._batch.items[row]
+            values = value[row, :, : len(tokens_of(item, one.kind, side))]
+            self._vectors[item.place][one.kind, side, layer] = values.float().cpu().numpy().copy()
 
 
 @dataclass(frozen=True)
@@ -209,10 +210,11 @@ def measure(
         | job.found.get(place, {})
         for place, one in enumerate(lines)
     ]
+    items = [item for item in items if item.place not in problems]
     return MeasuredTables(
         pa.Table.from_pylist(rows, schema=SENTENCES),
-        heads_table(lines, [item for item in items if item.place not in problems], pieces, heads),
-        vectors_table(lines, pieces, vectors, problems),
+        heads_table(lines, items, pieces, heads),
+        vectors_table(job.parts.attentions, lines, items, pieces, vectors),
     )
 
 
