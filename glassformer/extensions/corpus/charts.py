@@ -12,7 +12,7 @@ from glassformer.charts.grammar import note as written
 from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.theme import Spec, base_layout, colour_bar, literal, subtitle
-from transformer.i18n import say
+from transformer.i18n import Sentence, say
 
 HOW_TO_READ = say(
     "Each point is the query or the key of one token, projected onto the two directions in which they differ most. "
@@ -24,7 +24,7 @@ HOW_TO_READ_HEADS = say(
 )
 By = Literal["side", "place", "group"]
 Group = Literal["other", "punctuation", "special"]
-GROUPS: Final[dict[Group, tuple[str, str]]] = {  # name and colour
+GROUPS: Final[dict[Group, tuple[Sentence, str]]] = {  # name and colour
     "other": (say("other tokens"), theme.NEUTRAL_COLOR),
     "punctuation": (say("punctuation"), theme.TARGET_COLOR),
     "special": (say("special tokens"), theme.SOURCE_COLOR),

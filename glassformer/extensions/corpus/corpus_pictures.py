@@ -98,7 +98,7 @@ class CorpusScene:
     @cached_property
     def spoken(self) -> dict[Kind, dict[Name, MeasureLabels]]:
         """How measures are spoken of."""
-        return {kind: {**dict[Name, MeasureLabels](words(kind, self.parts)), **_OF_A_CORPUS} for kind in self.kinds}
+        return {kind: {**words(kind, self.parts), **_OF_A_CORPUS} for kind in self.kinds}
 
     def names(self, *kinds: Kind) -> list[Name]:
         """The measures that there are, of some kinds or of all."""
