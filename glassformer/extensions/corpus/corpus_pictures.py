@@ -98,7 +98,8 @@ class CorpusScene:
     @cached_property
     def spoken(self) -> dict[Kind, dict[Name, MeasureLabels]]:
         """How measures are spoken of."""
-        return {kind: {**words(kind, self.parts), **_OF_A_CORPUS} for kind in self.kinds}
+        alike = {kind: words(kind, self.parts).items() for kind in self.kinds}
+        return {kind: dict[Name, MeasureLabels]([*of_kind, *_OF_A_CORPUS.items()]) for kind, of_kind in alike.items()}
 
     def names(self, *kinds: Kind) -> list[Name]:
         """The measures that there are, of some kinds or of all."""

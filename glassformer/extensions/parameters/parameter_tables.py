@@ -51,7 +51,7 @@ def known(checkpoint: Checkpoint) -> dict[str, Known]:
     tensors = [one for one in parameters_of(checkpoint.model) if one.name not in stand_ins(checkpoint.model)]
     numbers = _one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], READING)
     kept: list[Spectrum | None] = [loading.runner().kept(spectrum_key(checkpoint, one)) for one in tensors]
-    found = {one.name: Known(one, *of_it) for one, *of_it in zip(tensors, numbers, kept, strict=True)}
+    found = {one.name: Known(one, of_it, spectrum) for one, of_it, spectrum in zip(tensors, numbers, kept, strict=True)}
     small = sum(one.work for one in found.values()) <= AT_ONCE
     return with_spectra(checkpoint, found, READING) if small else found
 

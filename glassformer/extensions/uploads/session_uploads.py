@@ -228,7 +228,7 @@ def forget(name: str) -> None:
 def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
     for file in files:
         check_name(file.name)
-    every = [*waiting.files, *files]
+    every: list[File | UploadedFile] = [*waiting.files, *files]
     check_all_differ(file.name for file in every)
     check_total(len(every), sum(file.size for file in every))
 
