@@ -98,8 +98,11 @@ class CorpusScene:
     @cached_property
     def spoken(self) -> dict[Kind, dict[Name, MeasureLabels]]:
         """How measures are spoken of."""
-        alike = {kind: words(kind, self.parts).items() for kind in self.kinds}
-        return {kind: dict[Name, MeasureLabels]([*of_kind, *_OF_A_CORPUS.items()]) for kind, of_kind in alike.items()}
+        found = dict[Kind, dict[Name, MeasureLabels]]()
+        for kind in self.kinds:
+            found[kind] = dict(words(kind, self.parts).items())
+            found[kind] |= _OF_A_CORPUS
+        return found
 
     def names(self, *kinds: Kind) -> list[Name]:
         """The measures that there are, of some kinds or of all."""
