@@ -29,7 +29,7 @@ settings.register_profile("deep", settings.get_profile("glassformer"))
 LONGEST = (
     "test_table", "test_transcripts", "test_lessons", "test_trainings", "test_replicas", "test_deleting_extensions",
     "test_family_folders", "test_ranks", "test_store_away", "test_pictures", "test_watching",
-    "test_upload_worker_client", "test_checkpointing", "test_durability", "test_corpus", "test_asked_parts",
+    "test_upload_worker", "test_checkpointing", "test_durability", "test_corpus", "test_asked_parts",
     "test_config_spellings", "test_over_http",
 )  # fmt: skip
 

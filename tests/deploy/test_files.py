@@ -7,7 +7,7 @@ import pytest
 import yaml
 from streamlit import config
 
-from glassformer.extensions.replicas import metrics, server_part
+from glassformer.extensions.replicas import server_part
 from glassformer.server import replicas, server_options
 from tests.deploy.by_hand import configuration, needed
 from tools.serve import ROOT
@@ -17,7 +17,7 @@ COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
 CONFIG = PROXY.read_text(encoding="utf-8")
 OURS = {
-    server_part.DRAIN, server_part.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, replicas.STORE,
+    server_part.DRAIN, server_part.LOG, server_part.METRICS, replicas.SHARED, replicas.STORE,
     server_options.ENVIRONMENT,
     server_options.TRAINING[0],
 }  # fmt: skip
@@ -30,7 +30,7 @@ def test_haproxy_takes_its_file_asks_what_the_app_answers_and_hides_what_is_not_
     checked = subprocess.run([needed("haproxy"), "-c", "-f", file], capture_output=True, text=True, check=False)
     assert (checked.returncode, "WARNING" in checked.stderr) == (0, False), checked.stderr
     assert re.findall(r"uri /(\w+)", CONFIG) == [server_part.READY, server_part.HEALTH]
-    assert f"path,url_dec -m end /{metrics.PATH} " in CONFIG
+    assert f"path,url_dec -m end /{server_part.COUNTED} " in CONFIG
 
 
 def test_the_services_of_compose_fit_together():

@@ -14,7 +14,7 @@ from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_of
 from glassformer.extensions.corpus.heads import SCORES, figure, installed
 from glassformer.extensions.corpus.library.folder import Run, summaries
-from glassformer.extensions.corpus.library.queries import Head, Hit
+from glassformer.extensions.corpus.library.queries import Head
 from glassformer.extensions.corpus.library.scores import CHANCE, Figure, PairedDifference, PairedScore
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.sentences.sentences_look import SentencesLook
@@ -257,14 +257,11 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     if not found:
         return
     _both(corpus, replace(corpus, run=second))
-    listed = [
-        Hit(one.line, one.source, one.target, values=(one.second - one.first, one.first, one.second)) for one in found
-    ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_of_kind(scene.kind, *scene.head), measure=scene.words.full_title)
-    open_corpus_run.table(LINES, listed, headings, title)
+    open_corpus_run.table(LINES, found, headings, title)
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))
-    open_corpus_run.csv_button(corpus.run, open_corpus_run.columns(listed, 3), key=SAVED, title=title)
+    open_corpus_run.csv_button(corpus.run, open_corpus_run.columns(found, 3), key=SAVED, title=title)
 
 
 def _both(first: OpenCorpus, second: OpenCorpus) -> None:

@@ -12,7 +12,7 @@ from glassformer.charts.grammar import note as written
 from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.theme import Spec, base_layout, colour_bar, literal, subtitle
-from transformer.i18n import say
+from transformer.i18n import Sentence, say
 
 HOW_TO_READ = say(
     "Each point is the query or the key of one token, projected onto the two directions in which they differ most. "
@@ -24,18 +24,12 @@ HOW_TO_READ_HEADS = say(
 )
 By = Literal["side", "place", "group"]
 Group = Literal["other", "punctuation", "special"]
-GROUPS: Final[dict[Group, str]] = {
-    "other": say("other tokens"),
-    "punctuation": say("punctuation"),
-    "special": say("special tokens"),
+GROUPS: Final[dict[Group, tuple[Sentence, str]]] = {  # name and colour
+    "other": (say("other tokens"), theme.NEUTRAL_COLOR),
+    "punctuation": (say("punctuation"), theme.TARGET_COLOR),
+    "special": (say("special tokens"), theme.SOURCE_COLOR),
 }
-
 _COLOURS: Final = {False: theme.SOURCE_COLOR, True: theme.TARGET_COLOR}  # which colour-blind users can distinguish
-_OF_GROUPS: Final[dict[Group, str]] = {
-    "other": theme.NEUTRAL_COLOR,
-    "punctuation": theme.TARGET_COLOR,
-    "special": theme.SOURCE_COLOR,
-}
 _HEIGHT, _TILE = 520, 150  # pixels
 _PALE: Final = 0.13  # opacity of what is not selected
 _MOST_IN_TILE = 300  # tokens that are not selected
@@ -58,9 +52,10 @@ class Cloud:
     def said(self, token: int) -> str:
         """What hover says of a token."""
         place, line = int(self.places[token]), int(self.lines[token])
+        said = say("key of token {n}, line {line}", n=place, line=line)
         if self.is_query[token]:
-            return on_lines(bold(self.pieces[token]), say("query of token {n}, line {line}", n=place, line=line))
-        return on_lines(bold(self.pieces[token]), say("key of token {n}, line {line}", n=place, line=line))
+            said = say("query of token {n}, line {line}", n=place, line=line)
+        return on_lines(bold(self.pieces[token]), said)
 
     def columns(self) -> Mapping[str, Any]:
         """The table that is saved."""
@@ -114,14 +109,14 @@ def joined_spec(
 
 def _legend(by: By) -> list[Spec]:
     """What shapes and colours mean: marks of no token, as those of tokens may be pale."""
-    grey = by != "side"
-    shown: list[tuple[str, Spec]] = [
-        (say("keys"), {"symbol": "square", "color": theme.GUIDE_COLOR if grey else _COLOURS[False]}),
-        (say("queries"), {"symbol": "circle", "color": theme.GUIDE_COLOR if grey else _COLOURS[True]}),
-    ]
+    keys, queries = (_COLOURS[side] if by == "side" else theme.GUIDE_COLOR for side in (False, True))
+    shown = [(say("keys"), "square", keys), (say("queries"), "circle", queries)]
     if by == "group":
-        shown += [(name, {"symbol": "diamond", "color": _OF_GROUPS[group]}) for group, name in GROUPS.items()]
-    return [layer("markers", [None], [None], {"marker": look | {"size": 8}}, name=name) for name, look in shown]
+        shown += [(name, "diamond", colour) for name, colour in GROUPS.values()]
+    return [
+        layer("markers", [None], [None], {"marker": {"symbol": symbol, "color": colour, "size": 8}}, name=name)
+        for name, symbol, colour in shown
+    ]
 
 
 def _look(cloud: Cloud, is_query: bool, group: Group | None, by: By) -> Spec:
@@ -130,7 +125,7 @@ def _look(cloud: Cloud, is_query: bool, group: Group | None, by: By) -> Spec:
     if by == "place":
         last = int(cloud.places.max(initial=1))
         return shape | {"colorscale": theme.SCALES["neutral"], "cmin": 1, "cmax": max(last, 2)}
-    return shape | {"color": _COLOURS[is_query] if group is None else _OF_GROUPS[group]}
+    return shape | {"color": _COLOURS[is_query] if group is None else GROUPS[group][1]}
 
 
 def _marks(cloud: Cloud, mine: np.ndarray, look: Spec) -> Spec:

@@ -53,14 +53,6 @@ _OF_A_CORPUS: Final[dict[tables.Name, MeasureLabels]] = {
     ),
 }
 """What only a corpus run measures."""
-
-
-def corpus_words(kind: Kind, parts: Anatomy | None) -> dict[tables.Name, MeasureLabels]:
-    """The same of all measures of a corpus run; `parts` are None where its checkpoint is not here."""
-    alike: dict[tables.Name, MeasureLabels] = dict(words(kind, parts).items())
-    return alike | _OF_A_CORPUS
-
-
 MOST_BARS: Final = 60
 CORPUS: Final = Page(
     "corpus",
@@ -76,12 +68,9 @@ CORPUS: Final = Page(
 )
 
 
-def of_no_run(run: object) -> None:
-    """A part of this page has nothing of a single run."""
-
-
+# A part of this page has nothing of a single run.
 PARTS: Final[dict[str, Part[Any]]] = {
-    one.name: CORPUS.part(one.name, of_no_run, of_sentence=False) for one in CORPUS.entries
+    one.name: CORPUS.part(one.name, lambda run: None, of_sentence=False) for one in CORPUS.entries
 }
 
 
@@ -109,12 +98,16 @@ class CorpusScene:
     @cached_property
     def spoken(self) -> dict[Kind, dict[Name, MeasureLabels]]:
         """How measures are spoken of."""
-        return {kind: corpus_words(kind, self.parts) for kind in self.kinds}
+        found = dict[Kind, dict[Name, MeasureLabels]]()
+        for kind in self.kinds:
+            found[kind] = dict(words(kind, self.parts).items())
+            found[kind] |= _OF_A_CORPUS
+        return found
 
     def names(self, *kinds: Kind) -> list[Name]:
         """The measures that there are, of some kinds or of all."""
         there = {key.measure for key in self.summaries if key.kind in (kinds or self.kinds)}
-        return [name for name in corpus_words(self.kind, None) if name in there]
+        return [name for name in self.spoken[self.kind] if name in there]
 
     @cached_property
     def measure(self) -> Name:
@@ -259,7 +252,7 @@ def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:
     together = -(-(int(there[-1]) + 1 - int(there[0])) // MOST_BARS)
     starts = np.arange(there[0] // together * together, there[-1] + 1, together)
     inside = found.counts[1:-1][: starts[-1] + together]
-    edges = found.bins.edges()
+    edges = found.bins.edges
     return edges[[*starts, min(starts[-1] + together, found.bins.n)]], np.add.reduceat(inside, starts)
 
 

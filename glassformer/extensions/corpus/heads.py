@@ -15,7 +15,7 @@ from glassformer.extensions.corpus.corpus_pictures import CorpusScene, all_heads
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
-from glassformer.extensions.corpus.library.tables import Key, Name, Summary
+from glassformer.extensions.corpus.library.tables import Key, Summary
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, choose_line
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
@@ -36,19 +36,24 @@ SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 }
 
 
-def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
+def _scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     """Draw them, and why lines were left out; returns the alignment error rates of heads."""
     with st.spinner(open_corpus_run.READING):
         found = installed(partial(scores_of, corpus.run))
     if found is None:
         return ()
-    figures = _figures(found, decoded=corpus.run.about.options.decode)
-    shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]
     with st.container(horizontal=True, key=page_style.SUMMARY):
-        for label, one, form, help in shown:
-            figure(label, one, form, help)
+        for label, one, form, help in _figures(found, decoded=corpus.run.about.options.decode):
+            if one is not None:
+                figure(label, one, form, help)
     if found.left_out:
-        st.caption(drawing.plain(_left_out(found)))
+        said = say_n(
+            "{n:,} line was not measured, for example because: {reason}",
+            "{n:,} lines were not measured, for example because: {reason}",
+            sum(found.left_out.values()),
+            reason=next(iter(found.left_out)),
+        )
+        st.caption(drawing.plain(said))
     return found.heads
 
 
@@ -100,15 +105,6 @@ def _of_best(best: HeadAer | None) -> Sentence:
     )
 
 
-def _left_out(found: CorpusScores) -> Sentence:
-    return say_n(
-        "{n:,} line was not measured, for example because: {reason}",
-        "{n:,} lines were not measured, for example because: {reason}",
-        sum(found.left_out.values()),
-        reason=next(iter(found.left_out)),
-    )
-
-
 TABLE, OPEN, CSV = "corpus_table", "corpus_open", "corpus_csv"
 NO_LABEL: Final = say(
     "A mean over these lines says where weights are, not what a head is for; lines of another file can give other "
@@ -125,7 +121,7 @@ READS: Final = say("alignment error rate of the rows that read a token")
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    rates = draw_scores(corpus)
+    rates = _scores(corpus)
     show(all_heads, corpus.scene)
     _table(corpus, {("cross", one.layer, one.head): one for one in rates})
     st.caption(NO_LABEL)
@@ -133,16 +129,14 @@ def draw(corpus: OpenCorpus) -> None:
 
 def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
     scene = corpus.scene
-    heads = list(dict.fromkeys(key.whose for key in scene.summaries))
+    heads = [key.whose for key in scene.summaries if key.measure == scene.measure]
     heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
-    heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
-    chosen = scene.key.whose
     shown, looks = _shown(scene, heads)
     if rates:
         shown["aer"] = [lowest(rates[one])[0].value if one in rates else None for one in heads]
         looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
     alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
-    open_corpus_run.of_heads(TABLE, OPEN, heads, chosen, "head", shown=shown, looks=looks, alt=alt)
+    open_corpus_run.of_heads(TABLE, OPEN, heads, scene.key.whose, "head", shown=shown, looks=looks, alt=alt)
     said = say(
         "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
         "that head; the file has the interval of every measure."
@@ -152,18 +146,14 @@ def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
     open_corpus_run.csv_button(corpus.run, _rows(scene, rates), key=CSV, title=title)
 
 
-def _of(scene: CorpusScene, head: Head, name: Name) -> Summary | None:
-    return scene.summaries.get(Key(*head, name))
-
-
 def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The columns and how they look: the chosen measure with its interval, then the means of the others."""
-    own = [_of(scene, one, scene.measure) for one in heads]
+    own = [scene.summaries[Key(*one, scene.measure)] for one in heads]
     columns: dict[str, list[Any]] = {
-        scene.measure: [one and one.mean for one in own],
-        "half": [one and one.interval and one.interval[1] - one.mean for one in own],
-        "deviation": [one and one.deviation for one in own],
-        "n": [one and one.n for one in own],
+        scene.measure: [one.mean for one in own],
+        "half": [one.interval and one.interval[1] - one.mean for one in own],
+        "deviation": [one.deviation for one in own],
+        "n": [one.n for one in own],
     }
     number = st.column_config.NumberColumn
     looks: dict[str, Any] = {
@@ -176,7 +166,7 @@ def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]],
     }
     for name in scene.names():
         if name != scene.measure:
-            found = [_of(scene, one, name) for one in heads]
+            found = [scene.summaries.get(Key(*one, name)) for one in heads]
             columns[name] = [one and one.mean for one in found]
             looks[name] = _column(scene.spoken[scene.kind][name])
     return columns, looks

@@ -14,9 +14,9 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, looked_at
 from glassformer.extensions.corpus.library import queries
-from glassformer.extensions.corpus.library.folder import About, Run, summaries
+from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
-from glassformer.extensions.sentences.line_table import marked, opening_rows
+from glassformer.extensions.sentences.line_table import marked, open_line, opening_rows
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -106,7 +106,12 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])
         session.replace(MAIN, corpus_run="")
     labels: dict[str, Sentence] = {
-        key: say("{checkpoint}: {file} · {state}", checkpoint=name_of(run), file=files(run.about), state=lines_of(run))
+        key: say(
+            "{checkpoint}: {file} · {state}",
+            checkpoint=name_of(run),
+            file=joined(", ", run.about.files),
+            state=lines_of(run),
+        )
         for key, run in names.items()
     }
     key = controls.menu(
@@ -118,11 +123,6 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         width=460,
     )
     return names[key]
-
-
-def files(about: About) -> str:
-    """The names of the files of lines."""
-    return joined(", ", about.files)
 
 
 def lines_of(run: Run) -> Sentence:
@@ -206,11 +206,6 @@ def can_ask() -> bool:
     return True
 
 
-def look_at(line: int) -> None:
-    """Callback: look at a line, by its number from 1."""
-    session.replace(MAIN, line=line - 1)
-
-
 def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
     kept = controls.field(MAIN, "line", key="corpus_line_number")
@@ -244,7 +239,12 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None
             st.info(drawing.with_code(said), icon=":material/info:")
             return
         place = place or (None if one is None else one.place)
-        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
+        link = link_to(*whose, hit, place, decoded=corpus.run.about.options.decode)
+        with st.container(horizontal=True, gap="medium"):
+            menu.link("attention", say("Open this line on Attention"), link, icon=":material/grid_on:")
+            menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
+            if link.reference and anatomy(whose[1].config).writes:
+                menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
 
 
 def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str]:
@@ -279,14 +279,6 @@ def _peak(place: PeakPosition) -> Sentence:
         key=drawing.plain(place.key_piece or ""),
         column=(place.key or 0) + 1,
     )
-
-
-def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
-    with st.container(horizontal=True, gap="medium"):
-        menu.link("attention", say("Open this line on Attention"), link, icon=":material/grid_on:")
-        menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
-        if link.reference and anatomy(whose[1].config).writes:
-            menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
 
 
 def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: PeakPosition | None, *, decoded: bool) -> Link:
@@ -394,7 +386,7 @@ def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) ->
     numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
     opens = marked(numbers, None if chosen is None else chosen + 1)
     press = f"{key}_open"
-    button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
+    button = drawing.opening(press, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]
@@ -425,9 +417,8 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     looks["place"] = kinds.TextColumn(
         here(say("Largest weight")), width=_PLACE_WIDTH, help=here(say("From which query to which key."))
     )
-    looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
-    looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
-    looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    texts = {"source": say("Source"), "output": say("Output"), "target": say("Reference")}
+    looks |= {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in texts.items()}
     help = here(say("Mean loss per token, in nats."))
     looks["loss"] = kinds.NumberColumn(here(say("Loss")), format="%.3f", width=70, help=help)
     looks["worst_rank"] = kinds.NumberColumn(

@@ -296,11 +296,8 @@ def _controls(scene: CorpusScene) -> None:
         controls.typed(kept, say("Select a token by its text"), most=LONGEST_NAME, width=200, help=help)
         look = scene.view.of(CorpusLook)
         if look.spot or look.lit_piece:
-            st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=_let_go)
-
-
-def _let_go() -> None:
-    session.replace(MAIN, spot="", lit_piece="", line=None)
+            nothing = partial(session.replace, MAIN, spot="", lit_piece="", line=None)
+            st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=nothing)
 
 
 # ------------------------------------------------------------------------------------------------ what is selected
@@ -323,8 +320,10 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
     opens: list[str] = [
         say("● {n}", n=int(tokens.line[token])) if token == layer.spot else str(tokens.line[token]) for token in listed
     ]
-    button = drawing.opening(OPEN, say("Line"), names, _click, type="tertiary", width=62)
-    cells, text = _cells(layer, listed), st.column_config.TextColumn
+    button = drawing.opening(
+        OPEN, say("Line"), names, lambda name: session.replace(MAIN, **clicked_on(name)), type="tertiary", width=62
+    )
+    cells, text = _cells(tokens, listed), st.column_config.TextColumn
     looks = {
         "side": text(here(say("Side")), width=80),
         "token": st.column_config.NumberColumn(here(say("Token")), format="%d", width=70),
@@ -337,16 +336,11 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
-    file = {"line": tokens.line[found], **_cells(layer, found)}
+    file = {"line": tokens.line[found], **_cells(tokens, found)}
     open_corpus_run.csv_button(corpus.run, file, key=CSV, title=title)
 
 
-def _click(name: str) -> None:
-    session.replace(MAIN, **clicked_on(name))
-
-
-def _cells(layer: Layer, tokens: Sequence[int]) -> dict[str, Sequence[Any]]:
-    of = layer.tokens
+def _cells(of: Tokens, tokens: Sequence[int]) -> dict[str, Sequence[Any]]:
     return {
         "side": [say("query") if of.is_query[token] else say("key") for token in tokens],
         "token": [int(of.place[token]) + 1 for token in tokens],
@@ -368,11 +362,9 @@ def _around(of: Tokens, token: int) -> str:
 
 def _place(corpus: OpenCorpus, layer: Layer, token: int) -> PeakPosition:
     """Where the Attention page shows a token: its row or its column, at its step."""
-    of, place = layer.tokens, int(layer.tokens.place[token])
-    is_query = bool(of.is_query[token])
+    place, is_query = int(layer.tokens.place[token]), bool(layer.tokens.is_query[token])
     query, key = (place, None) if is_query else (None, place)
-    found = corpus.line
-    step = None
+    found, step = corpus.line, None
     if layer.kind == "decoder" or (layer.kind == "cross" and is_query):
         n_prompt = 1 if "cross" in corpus.scene.kinds or found is None else found.sentence["n_source"] or 1
         step = max(place - n_prompt + 1, 0)  # rows of a prompt come before the first step

@@ -74,7 +74,7 @@ def draw(corpus: OpenCorpus) -> None:
         say_n("**{n:,} line** of {all:,}.", "**{n:,} lines** of {all:,}.", found.total, all=corpus.run.lines_done)
     )
     choose_line(corpus)
-    card(corpus, at_head=any(one.of_head for one in conditions))
+    card(corpus, at_head=any(isinstance(one, queries.OfHead) for one in conditions))
     title = say("lines of a corpus that were searched for")
     open_corpus_run.table(TABLE, found.hits, headings, title)
     _pages(found.total)

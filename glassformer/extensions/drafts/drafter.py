@@ -36,7 +36,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
 }  # fmt: skip
 """The drafts to try for each setting, in order."""
-_SUITS = {"ctranslate2": ctranslate2_draft.suits, "int8": int8_draft.suits}
+_SUITS = {"ctranslate2": ctranslate2_draft.suits, "int8": int8_draft.Int8.suits}
 TRIED = 200  # pieces after which a model's drafts are judged
 MOST_PARAMETERS = 2**28  # of a model that gets drafts: they take a byte for each, and four while they are made
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
@@ -140,14 +140,10 @@ def _stays(model: Transformer) -> bool:
 def _made(checkpoint: Runnable, name: str) -> Draft | None:
     began = time.monotonic()
     try:
-        draft: Draft | None = (
-            ctranslate2_draft.made(checkpoint) if name == "ctranslate2" else int8_draft.Int8(checkpoint.model)
-        )
-        why: object = ctranslate2_draft.why_not(checkpoint) if draft is None else None
-    except Exception as error:  # nothing for this machine, no room, another version of a package
-        draft, why = None, error
-    if draft is None:
-        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)
-    else:
-        _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
+        by_engine = name == "ctranslate2"
+        draft: Draft = ctranslate2_draft.made(checkpoint) if by_engine else int8_draft.Int8(checkpoint.model)
+    except Exception as error:  # nothing for this model or machine, no room, another version of a package
+        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, error)
+        return None
+    _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
     return draft

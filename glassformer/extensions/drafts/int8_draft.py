@@ -15,7 +15,7 @@ Shapes: B rows, S source tokens, T tokens, D d_model, H heads, G key-value heads
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -41,12 +41,6 @@ SMALLEST = 2**17  # numbers of a matrix that is worth rounding
 Product = Callable[[Tensor], Tensor]  # [..., I] -> [..., O]
 
 
-def suits(reading: EncodedBatch) -> bool:
-    """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
-    alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
-    return alike and reading.tap is NO_TAP
-
-
 class Int8:
     """The draft; raises RuntimeError if torch has no 8-bit products on this machine."""
 
@@ -55,9 +49,10 @@ class Int8:
     def __init__(self, model: Transformer) -> None:
         self._decoder = QuickDecoder(model)
 
-    def suits(self, reading: EncodedBatch) -> bool:
-        """Whether it can write for a reading."""
-        return suits(reading)
+    @staticmethod
+    def suits(reading: EncodedBatch) -> bool:
+        """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
+        return reading.tap is NO_TAP and all(isinstance(one.decoding, Greedy | Sampling) for one in reading.queries)
 
     def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """Guesses of outputs; see `Draft`. Rows that have read equally much are written together."""
@@ -291,6 +286,19 @@ def product(weight: Tensor, bias: Tensor | None) -> Product:
     weight = widened(weight)
     if weight.numel() < SMALLEST:
         return partial(F.linear, weight=weight, bias=bias)
+    quick: Any = torch.ops.quantized.linear_dynamic.default
+    packed, narrow = _packed(weight, bias), overflows()
+    return lambda x: quick(x, packed, narrow)
+
+
+@cache
+def overflows() -> bool:
+    """Whether the sum of two products of 8 bits has no room, as on processors without VNNI: vectors then have 7."""
+    ones = torch.ones(1, 4)
+    return float(torch.ops.quantized.linear_dynamic.default(ones, _packed(ones, None), False)) < 3.9
+
+
+def _packed(weight: Tensor, bias: Tensor | None) -> Any:
     most = weight.abs().amax(dim=1).double()  # [O]
     zeros = torch.zeros(len(weight), dtype=torch.long)
     with warnings.catch_warnings():
@@ -298,6 +306,4 @@ def product(weight: Tensor, bias: Tensor | None) -> Product:
         # nothing else in torch is as fast for one vector.
         warnings.simplefilter("ignore", UserWarning)
         rows = torch.quantize_per_channel(weight, most.clamp(min=1e-12) / 127, zeros, 0, torch.qint8)
-    packed = torch.ops.quantized.linear_prepack(rows, bias)
-    quick: Any = torch.ops.quantized.linear_dynamic.default
-    return lambda x: quick(x, packed, False)
+    return torch.ops.quantized.linear_prepack(rows, bias)

@@ -439,7 +439,10 @@ def with_few_bits(
 def _rounded(trace: Trace, bits: int | None, own: Sequence[int]) -> Rounded:
     rows = aligned(own, trace.tgt_ids)
     same = {row.right for row in rows if row.same}
-    margins = [_margin(trace, step) for step in range(trace.n_forced, trace.n_steps)]
+    margins = []  # infinite where the rules leave but one piece
+    for step in range(trace.n_forced, trace.n_steps):
+        second, first = np.partition(trace.scores_at(step), -2)[-2:]
+        margins.append(float(first - second))
     least = int(np.argmin(margins)) if margins else 0
     return Rounded(
         bits,
@@ -451,9 +454,3 @@ def _rounded(trace: Trace, bits: int | None, own: Sequence[int]) -> Rounded:
         margins[least] if margins and np.isfinite(margins[least]) else None,
         least + trace.n_forced,
     )
-
-
-def _margin(trace: Trace, step: int) -> float:
-    """Between the two best pieces of a step, in nats; infinite if the rules leave but one."""
-    second, first = np.partition(trace.scores_at(step), -2)[-2:]
-    return float(first - second)

@@ -74,10 +74,6 @@ def difference(name: str, a: Tensor, b: Tensor) -> Difference:
         size = d.abs()
         largest, total, compared = max(largest, float(size.max())), total + float(size.sum()), compared + len(d)
         squares += torch.stack([d @ d, x @ x, y @ y, x @ y])
-    return _told(name, a, largest, total, compared, squares)
-
-
-def _told(name: str, a: Tensor, largest: float, total: float, compared: int, squares: Tensor) -> Difference:
     apart, of_a, of_b, product = squares.tolist()
     lengths = math.sqrt(of_a) * math.sqrt(of_b)
     return Difference(

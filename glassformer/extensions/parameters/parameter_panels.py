@@ -3,22 +3,14 @@
 The statistics are defined in `transformer.analysis.parameters`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
-from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
-from glassformer.extensions.parameters.parameter_tables import (
-    MOST,
-    Comparison,
-    bar,
-    is_of,
-    may_compute,
-    shape_of,
-    too_large,
-)
+from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, Known, OneParameter
+from glassformer.extensions.parameters.parameter_tables import MOST, Pairs, bar, is_of, may_compute, shape_of, too_large
 from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -37,14 +29,12 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, paragraph, say, say_n
 
 SPECTRA: Final = "parameters_spectra"
-READING: Final = say("Reading the parameters")
-DECOMPOSING: Final = say("Computing singular values")
 _Result = TypeVar("_Result")
 
 
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the part."""
-    found = attempt(lambda: parameter_tables.known(checkpoint, READING))
+    found = attempt(lambda: parameter_tables.known(checkpoint))
     if found is None:
         return
     other = _controls(checkpoint, found)
@@ -53,17 +43,12 @@ def draw(checkpoint: Checkpoint) -> None:
     parameter_tables.draw_all(found, chosen)
     if absent := said_of(stand_ins(checkpoint.model)):
         st.caption(joined(" ", absent))
-    both = None if other is None else parameter_tables.draw_changes(checkpoint, other, chosen)
-    _one(checkpoint, next(one for one in found if one.parameter.name == chosen), both, names_of(found))
+    pairs = None if other is None else parameter_tables.draw_changes(checkpoint, other, chosen)
+    _one(checkpoint, found[chosen], None if pairs is None else other, pairs or {}, list(found))
 
 
-def names_of(found: Sequence[Known]) -> list[str]:
-    """The names of the parameters, in the order of the model."""
-    return [one.parameter.name for one in found]
-
-
-def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | None:
-    odd, constant = (sum(is_of(one, which) for one in found) for which in ("not_finite", "constant"))
+def _controls(checkpoint: Checkpoint, found: Mapping[str, Known]) -> Checkpoint | None:
+    odd, constant = (sum(is_of(one, which) for one in found.values()) for which in ("not_finite", "constant"))
     which: dict[Tensors, str] = {
         "all": say("All · {n}", n=len(found)),
         "not_finite": say("Not finite · {n}", n=odd),
@@ -81,32 +66,30 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
         return parameter_tables.choose_other(checkpoint)
 
 
-def _chosen(found: Sequence[Known]) -> str:
+def _chosen(found: Mapping[str, Known]) -> str:
     """The selected parameter's name; a name that does not exist is dropped with a message."""
-    asked, names = session.view(MAIN).of(ParametersLook).tensor, names_of(found)
-    if asked in names:
+    asked, first = session.view(MAIN).of(ParametersLook).tensor, next(iter(found))
+    if asked in found:
         return asked
     if asked:
-        also = next((one.parameter.name for one in found if asked in one.parameter.also), None)
+        also = next((name for name, one in found.items() if asked in one.parameter.also), None)
         session.replace(MAIN, tensor=also or "")
         if also:
             return also
-        drawing.notes([say("This model has no tensor “{name}”; {shown} is shown.", name=asked, shown=names[0])])
-    return names[0]
+        drawing.notes([say("This model has no tensor “{name}”; {shown} is shown.", name=asked, shown=first)])
+    return first
 
 
 # ------------------------------------------------------------------------------------------------ singular values
 
 
-def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
+def _spectra(checkpoint: Checkpoint, found: dict[str, Known]) -> dict[str, Known]:
     """Offer to compute the singular values that a large model lacks."""
-    missing = [one for one in found if 0 < one.work <= MOST]
+    missing = [one for one in found.values() if 0 < one.work <= MOST]
     if not missing:
         return found
-    seconds = max(1, round(sum(one.work for one in missing) / SPEED))
-    work = partial(parameter_tables.with_spectra, checkpoint, found, DECOMPOSING)
-    label = may_compute(len(missing), seconds)
-    return _if_asked(label, work, key=SPECTRA, about=checkpoint.content_hash) or found
+    work = partial(parameter_tables.with_spectra, checkpoint, found)
+    return _if_asked(may_compute(*missing), work, key=SPECTRA, about=checkpoint.content_hash) or found
 
 
 def _if_asked(label: str, work: Callable[[], _Result], *, key: str, about: str) -> _Result | None:
@@ -126,7 +109,7 @@ CHOICE: Final = "parameter_choice"
 DECOMPOSE: Final = "parameter_decompose"
 
 
-def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
+def _one(checkpoint: Checkpoint, one: Known, other: Checkpoint | None, pairs: Pairs, names: Sequence[str]) -> None:
     name = one.parameter.name
     st.subheader(f"**{drawing.plain(name)}**")  # data, without glossary terms
     with bar("one_parameter"):
@@ -137,8 +120,7 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
         controls.switch(controls.field(MAIN, "log_counts"), say("Logarithmic counts"))
     st.caption(drawing.plain(about(one.numbers)))
     _left_out(one.numbers.nan, one.numbers.infinite)
-    other = None if comparison is None else comparison.other
-    pair = None if comparison is None else comparison.pairs.get(name)
+    pair = pairs.get(name)
     scene = OneParameter(checkpoint, one, session.view(MAIN).of(ParametersLook).log_counts, loading, other, pair)
     drawing.beside(
         lambda: _spread(parameter_pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene)
@@ -188,12 +170,9 @@ def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogra
 
 def _singular(scene: OneParameter) -> None:
     if len(scene.one.numbers.shape) != 2 or not scene.one.numbers.is_finite:
-        said = say("Only a matrix without NaN or infinite values has singular values.")
-        st.info(said, icon=":material/info:")
-    else:
-        decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
-        if decomposed is not None:
-            show(parameter_pictures.singular, replace(scene, one=decomposed))
+        st.info(say("Only a matrix without NaN or infinite values has singular values."), icon=":material/info:")
+    elif (decomposed := scene.one if scene.one.spectrum is not None else _decomposed(scene)) is not None:
+        show(parameter_pictures.singular, replace(scene, one=decomposed))
 
 
 def _decomposed(scene: OneParameter) -> Known | None:
@@ -205,5 +184,5 @@ def _decomposed(scene: OneParameter) -> Known | None:
     work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
-    label = may_compute(1, one.seconds)
-    return _if_asked(label, work, key=DECOMPOSE, about=f"{checkpoint.content_hash} {one.parameter.name}")
+    whose = f"{checkpoint.content_hash} {one.parameter.name}"
+    return _if_asked(may_compute(one), work, key=DECOMPOSE, about=whose)

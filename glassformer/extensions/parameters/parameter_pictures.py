@@ -28,7 +28,6 @@ from transformer.i18n import say, say_n
 from transformer.model.module import widened
 from transformer.text.tokenizer import AnyTokenizer
 
-SPEED: Final = 5e9  # multiplications a second, about
 ONE_AT_ONCE: Final = 5e9  # work for the singular values of the selected matrix, unrequested: 1 s
 ROWS_AT_ONCE: Final = 4096
 N_ROWS: Final = 10  # shortest, and longest
@@ -60,11 +59,6 @@ class Known:
         """What its singular values would cost; 0 if it has none, or they are known."""
         there = self.numbers.is_finite and self.spectrum is None
         return work_of(self.numbers.shape) if there else 0
-
-    @property
-    def seconds(self) -> int:
-        """About how long that takes, at least 1."""
-        return max(1, round(self.work / SPEED))
 
 
 def statistics(work: ModelAccess, checkpoint: Checkpoint, parameter: Parameter) -> Statistics:

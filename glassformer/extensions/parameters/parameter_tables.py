@@ -31,48 +31,41 @@ from transformer.i18n import joined, paragraph, say, say_n
 
 PATIENCE_SECONDS: Final = 0.3  # before a bar is drawn
 DRAW_AGAIN_SECONDS: Final = 0.2
+SPEED: Final = 5e9  # multiplications a second, about
 AT_ONCE: Final = 2e10
 """Work for singular values that nobody has to ask for, 4 s: that of all matrices of a small model."""
 MOST: Final = 5e10
 """Work for one matrix, 10 s: everybody waits for the model meanwhile."""
+READING: Final = say("Reading the parameters")
+DECOMPOSING: Final = say("Computing singular values")
 
 _Result = TypeVar("_Result")
 
 
-def known(checkpoint: Checkpoint, said: str) -> list[Known]:
-    """The statistics of each parameter but stand-ins for missing parts, with the singular values of a small model.
+def known(checkpoint: Checkpoint) -> dict[str, Known]:
+    """What is known of each parameter but stand-ins for missing parts, with the singular values of a small model.
 
-    A slow computation shows a progress bar with the text `said`. Raises `BusyError`: the model's queue is full.
+    By name, in the order of the model. A slow computation shows a progress bar. Raises `BusyError`: the model's queue
+    is full.
     """
     tensors = [one for one in parameters_of(checkpoint.model) if one.name not in stand_ins(checkpoint.model)]
-    numbers = one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], said)
+    numbers = _one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], READING)
     kept: list[Spectrum | None] = [loading.runner().kept(spectrum_key(checkpoint, one)) for one in tensors]
-    found = [Known(one, of_it, spectrum) for one, of_it, spectrum in zip(tensors, numbers, kept, strict=True)]
-    return with_spectra(checkpoint, found, said) if sum(one.work for one in found) <= AT_ONCE else found
+    found = {one.name: Known(one, of_it, spectrum) for one, of_it, spectrum in zip(tensors, numbers, kept, strict=True)}
+    small = sum(one.work for one in found.values()) <= AT_ONCE
+    return with_spectra(checkpoint, found, READING) if small else found
 
 
-def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> list[Known]:
+def with_spectra(checkpoint: Checkpoint, found: Mapping[str, Known], said: str = DECOMPOSING) -> dict[str, Known]:
     """Add the singular values of every matrix that is small enough. Raises `BusyError`: the model's queue is full."""
-    missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
+    missing = sorted((one for one in found.values() if 0 < one.work <= MOST), key=lambda one: one.work)
     costs = [float(one.work) for one in missing]
     patience = 0.0 if sum(costs) > AT_ONCE else PATIENCE_SECONDS
     work = [partial(with_spectrum, loading, checkpoint, one) for one in missing]
-    made = one_by_one(work, said, costs=costs, patience=patience)
-    new = {one.parameter.name: one for one in made}
-    return [new.get(one.parameter.name, one) for one in found]
+    return {**found} | {one.parameter.name: one for one in _one_by_one(work, said, costs=costs, patience=patience)}
 
 
-def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, said: str) -> list[Difference]:
-    """How far each parameter is from that of another checkpoint. Raises `BusyError`: the model has too much to do."""
-
-    def of_one(a: Parameter, b: Parameter) -> Difference:
-        key = ("difference", checkpoint.content_hash, other.content_hash, a.name)
-        return loading.compute(key, lambda: differences.difference(a.name, a.values, b.values), nbytes=lambda _: 1000)
-
-    return one_by_one([partial(of_one, a, b) for a, b in both.pairs], said)
-
-
-def one_by_one(
+def _one_by_one(
     work: Sequence[Callable[[], _Result]], said: str, *, costs: Sequence[float] = (), patience: float = PATIENCE_SECONDS
 ) -> list[_Result]:
     """Do some work in parts, with a progress bar that says `said` after `patience` seconds.
@@ -155,23 +148,14 @@ def is_of(one: Known, which: Tensors) -> bool:
     return {"all": True, "not_finite": not one.numbers.is_finite, "constant": one.numbers.is_constant}[which]
 
 
-def listed(found: Sequence[Known], which: Tensors, words: str) -> list[Known]:
-    """Those of a kind, each with all of some words in its names, in any case."""
-    return [one for one in found if is_of(one, which) and has(words, one.parameter.name, *one.parameter.also)]
-
-
-def has(words: str, *names: str) -> bool:
+def _has(words: str, *names: str) -> bool:
     """Whether each of some words is in one of the names, in any case."""
     named = " ".join(names).casefold()
     return all(word in named for word in words.casefold().split())
 
 
-def frame(found: Sequence[Known]) -> pd.DataFrame:
-    """One row a parameter; NaN where there is no number."""
-    return pd.DataFrame([_row(one) for one in found])
-
-
 def _row(one: Known) -> dict[str, Any]:
+    """Of a parameter; NaN where there is no number."""
     numbers, spectrum = one.numbers, one.spectrum
     return {
         "name": numbers.name,
@@ -198,23 +182,26 @@ def shape_of(shape: Sequence[int]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-def draw_all(found: Sequence[Known], chosen: str) -> None:
+def draw_all(found: Mapping[str, Known], chosen: str) -> None:
     """Draw the tensors that the view lists; `chosen` is the name of the selected one."""
-    view = session.view(MAIN)
-    rows = listed(found, view.of(ParametersLook).tensors, view.of(ParametersLook).names)
+    look = session.view(MAIN).of(ParametersLook)
+    rows = [
+        one for name, one in found.items() if is_of(one, look.tensors) and _has(look.names, name, *one.parameter.also)
+    ]
     if not rows:
         st.info(NO_MATCH, icon=":material/info:")
         return
-    numbers = frame(rows)
+    numbers = pd.DataFrame([_row(one) for one in rows])
     left_out = {"name"} if numbers["also"].any() else {"name", "also"}
     shown = [name for name in numbers.columns if name not in left_out]
     alt = say("Every learned tensor with its shape and a summary of its numbers.")
-    look = {
-        "shape": st.column_config.TextColumn(say("Shape"), width=96),
-        "type": st.column_config.TextColumn(say("Type"), width=72),
-        "also": st.column_config.TextColumn(say("Also called"), width=240),
+    text = st.column_config.TextColumn
+    texts = {
+        "shape": text(say("Shape"), width=96),
+        "type": text(say("Type"), width=72),
+        "also": text(say("Also called"), width=240),
     }
-    _table(numbers, shown, look | _numbers(COLUMNS), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
+    _table(numbers, shown, texts | _numbers(COLUMNS), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
     st.caption(_said(rows))
     drawing.csv_button(numbers, key=CSV, title=say("parameters"), of_sentence=False)
 
@@ -278,13 +265,13 @@ def too_large(n: int) -> str:
     )
 
 
-def may_compute(n: int, seconds: int) -> str:
+def may_compute(*matrices: Known) -> str:
     """The label of a button that computes the singular values of some matrices."""
     return say_n(
         "Compute the singular values of {n} matrix (about {seconds} s)",
         "Compute the singular values of {n} matrices (about {seconds} s)",
-        n,
-        seconds=seconds,
+        len(matrices),
+        seconds=max(1, round(sum(one.work for one in matrices) / SPEED)),
     )
 
 
@@ -339,12 +326,8 @@ CHANGE_COLUMNS: Final = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What a checkpoint is compared with."""
-
-    other: Checkpoint  # the other checkpoint
-    pairs: dict[str, tuple[Parameter, Parameter]]  # the tensors that go together, by the name of the first
+Pairs = dict[str, tuple[Parameter, Parameter]]
+"""The tensors of two checkpoints that go together, by the name of the first."""
 
 
 def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
@@ -362,19 +345,24 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
     return attempt(lambda: loading.open_checkpoint(there[name])) if name else None
 
 
-def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Comparison | None:
+def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Pairs | None:
     """Draw how far each parameter is from the other checkpoint's; None if nothing can be compared."""
     both = differences.paired(parameters_of(checkpoint.model), parameters_of(other.model))
     st.subheader(say("Difference from {name}", name=drawing.plain(other.name)))
     _unmatched(both, other)
     if not both.pairs:
         return None
-    found = attempt(lambda: all_differences(checkpoint, other, both, COMPARING))
+
+    def difference(a: Parameter, b: Parameter) -> Difference:
+        key = ("difference", checkpoint.content_hash, other.content_hash, a.name)
+        return loading.compute(key, lambda: differences.difference(a.name, a.values, b.values), nbytes=lambda _: 1000)
+
+    found = attempt(lambda: _one_by_one([partial(difference, a, b) for a, b in both.pairs], COMPARING))
     if found is None:
         return None
     found.sort(key=lambda one: -math.inf if math.isnan(one.relative) else one.relative, reverse=True)
     _changes(found, other, chosen)
-    return Comparison(other, {one.name: (one, partner) for one, partner in both.pairs})
+    return {one.name: (one, partner) for one, partner in both.pairs}
 
 
 def _unmatched(both: Paired, other: Checkpoint) -> None:
@@ -399,7 +387,7 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
 
 def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
     words = session.view(MAIN).of(ParametersLook).names
-    found = [one for one in compared if has(words, one.name)]
+    found = [one for one in compared if _has(words, one.name)]
     if not found:
         st.info(NO_MATCH, icon=":material/info:")
         return

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, RedisClient
 from glassformer.extensions.rooms.room import (
@@ -78,8 +78,7 @@ class Shared(RoomStore):
     def close(self) -> None:
         """See `RoomStore`: the rooms stay, and all who listen here leave."""
         self.closed = True
-        for room in self._all():
-            self.tell(room)
+        self._tell_all()
         self._stopped.set()
         self._work.set()
         if not self.away:
@@ -110,9 +109,16 @@ class Shared(RoomStore):
                         raise RoomRefusedError("no-room")
                     before, tried = room.state(), room.tried()
                 tried.tick()
-                result = _outcome(act, tried)
+                result: Any = None
+                refused: RoomRefusedError | None = None
+                try:
+                    result = act(tried)
+                except RoomRefusedError as error:  # what it has changed by then counts
+                    refused = error
                 if self._called(self._put, room, before, tried.state(), was=tried.rev):
-                    return result()
+                    if refused is not None:
+                        raise refused
+                    return cast("_Result", result)
                 if not self._called(self._read, room.code):
                     self._called(self._catch_up)
         raise RoomRefusedError("too-often")
@@ -174,6 +180,10 @@ class Shared(RoomStore):
         with self.lock:
             return list(self.rooms.values())
 
+    def _tell_all(self) -> None:
+        for room in self._all():
+            self.tell(room)
+
     def _read(self, code: str) -> bool:
         """Read a room again; returns whether the copy is now current."""
         texts = self._link.room(code)
@@ -224,8 +234,7 @@ class Shared(RoomStore):
             before, self.away = self.away, self._link.host
         if not before:
             _LOG.warning("The store of the rooms at %s does not answer: %s", self.away, error)
-            for room in self._all():
-                self.tell(room)
+            self._tell_all()
 
     def _find_again(self) -> None:
         """Mark the server as reachable; the other replicas get the full time to report."""
@@ -235,34 +244,42 @@ class Shared(RoomStore):
                 self._silent = dict.fromkeys(self._silent, time.monotonic() + SILENT_SECONDS)
         if before:
             _LOG.warning("The store of the rooms at %s answers again.", before)
-            for room in self._all():
-                self.tell(room)
+            self._tell_all()
 
     # ---------------------------------------------------------------- what replicas tell each other
 
     def _news(self, **said: Any) -> str:
         return json.dumps({"from": self._me, **said}, separators=(",", ":"))
 
+    def _tried(self, work: Callable[[], None], trouble: str) -> None:
+        """Do some work of a thread, which must continue whatever happens."""
+        try:
+            work()
+        except ERRORS as error:
+            if not self._stopped.is_set():
+                self._lose(error)
+        except RoomRefusedError:
+            pass  # the store is away, or a room is gone
+        except Exception:
+            _LOG.exception(trouble)
+
     def _hear_all(self) -> None:
         """The listener thread."""
         while not self._stopped.is_set():
-            try:
-                with self._link.hearing() as channel:
-                    self._catch_up()
-                    self._find_again()
-                    self._link.publish(self._news(who=True))
-                    last = time.monotonic()  # it hears at least itself, unless the connection is dead
-                    while not self._stopped.is_set() and time.monotonic() - last < SILENT_SECONDS:
-                        heard = channel.get_message(ignore_subscribe_messages=True, timeout=HEAR_SECONDS)
-                        if heard is not None:
-                            last = time.monotonic()
-                            self._hear(heard["data"])
-            except ERRORS as error:
-                if not self._stopped.is_set():
-                    self._lose(error)
-            except Exception:  # the thread must continue
-                _LOG.exception("What the store of the rooms says cannot be read")
+            self._tried(self._listen, "What the store of the rooms says cannot be read")
             self._stopped.wait(AGAIN_SECONDS)
+
+    def _listen(self) -> None:
+        with self._link.hearing() as channel:
+            self._catch_up()
+            self._find_again()
+            self._link.publish(self._news(who=True))
+            last = time.monotonic()  # it hears at least itself, unless the connection is dead
+            while not self._stopped.is_set() and time.monotonic() - last < SILENT_SECONDS:
+                heard = channel.get_message(ignore_subscribe_messages=True, timeout=HEAR_SECONDS)
+                if heard is not None:
+                    last = time.monotonic()
+                    self._hear(heard["data"])
 
     def _hear(self, data: str) -> None:
         said = json.loads(data)
@@ -312,15 +329,7 @@ class Shared(RoomStore):
             self._work.wait(self._pause())
             self._work.clear()
             self._stopped.wait(AGAIN_SECONDS if self.away else TOGETHER_SECONDS)
-            try:
-                self._beat()
-            except ERRORS as error:
-                if not self._stopped.is_set():
-                    self._lose(error)
-            except RoomRefusedError:
-                pass  # the store is away, or a room is gone
-            except Exception:  # the thread must continue
-                _LOG.exception("The rooms cannot be compared with their store")
+            self._tried(self._beat, "The rooms cannot be compared with their store")
 
     def _pause(self) -> float:
         ends = [room.public.until - self.clock() for room in self._all() if room.public.phase]
@@ -360,17 +369,3 @@ class Shared(RoomStore):
             if room is not None:
                 with suppress(RoomRefusedError):
                     self.change(room, partial(Room.saw, tokens=tokens))
-
-
-def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result]:
-    """Run an action; return a function that returns its result or raises its refusal."""
-    try:
-        result = act(room)
-    except RoomRefusedError as error:
-        refused = error
-
-        def refuse() -> _Result:
-            raise refused
-
-        return refuse
-    return lambda: result

@@ -91,23 +91,26 @@ def batches(checkpoint: Runnable, lines: Sequence[SentenceLine], *, rows: int = 
 
 
 def run_lines(
-    checkpoint: Runnable, lines: Sequence[SentenceLine], how: Query, *, rows: int = ROWS, pause: Pause = go_on
+    checkpoint: Runnable, lines: Sequence[SentenceLine], how: Query, *, rows: int = ROWS
 ) -> Iterator[LineResult]:
     """Run lines in batches of similar length, with everything of a query but its source.
 
     Results come batch by batch, not in the order of the file. A line that fails has an error and does not affect the
-    rest. `pause` is called between two rounds of decoding and between two lines. An `Exception` that it raises counts
-    as that line's error; any other exception ends the run. Errors are those of `check_can_run`.
+    rest. Errors are those of `check_can_run`.
     """
     check_can_run(checkpoint)
     for batch in batches(checkpoint, lines, rows=rows):
-        yield from run_batch_of_lines(checkpoint, batch, how, pause=pause)
+        yield from run_batch_of_lines(checkpoint, batch, how)
 
 
 def run_batch_of_lines(
     checkpoint: Runnable, batch: Sequence[SentenceLine], how: Query, *, pause: Pause = go_on
 ) -> Iterator[LineResult]:
-    """Run lines together, as `run_lines` does with each of its batches; in their order."""
+    """Run lines together, as `run_lines` does with each of its batches; in their order.
+
+    `pause` is called between two rounds of decoding and between two lines. An `Exception` that it raises counts as that
+    line's error; any other exception ends the run.
+    """
     runnable = [line for line in batch if line.problem is None]
     if anatomy(checkpoint.config).writes:
         queries = [replace(how, source=line.source) for line in runnable]

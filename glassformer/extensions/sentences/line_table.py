@@ -5,13 +5,13 @@ The selected line is above them: all of its texts, and links to every page that 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from glassformer.charts.histograms import number_spread_spec
-from glassformer.charts.theme import Spec
 from glassformer.extensions.sentences.charts import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
@@ -32,21 +32,18 @@ _BINS = 20
 LEAST_DRAWN = 3  # lines; fewer are read in the table
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """A number of a line, its name on an axis, and its name in a title."""
+class _Measure(NamedTuple):
+    """A number of a line, by its attribute; its name on an axis, and in a title."""
 
+    of: str
     name: Sentence
     short: Sentence
-    of: Callable[[LineResult], float | None]
 
 
-_LOG_PROB = _Measure(
-    say("Log-probability per token (nats)"), say("Log-probability per token"), lambda one: one.mean_log_prob
-)
-_CHRF = _Measure(say("chrF"), say("chrF"), lambda one: one.chrf)
-_RATIO = _Measure(say("Length ratio"), say("Length ratio"), lambda one: one.length_ratio)
-_ENTROPY = _Measure(say("Entropy (bits)"), say("Entropy"), lambda one: one.entropy)
+_LOG_PROB = _Measure("mean_log_prob", say("Log-probability per token (nats)"), say("Log-probability per token"))
+_CHRF = _Measure("chrf", say("chrF"), say("chrF"))
+_RATIO = _Measure("length_ratio", say("Length ratio"), say("Length ratio"))
+_ENTROPY = _Measure("entropy", say("Entropy (bits)"), say("Entropy"))
 
 
 def overview(results: Sequence[LineResult]) -> None:
@@ -54,8 +51,8 @@ def overview(results: Sequence[LineResult]) -> None:
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for label, value, help in _summed(summary(results)):
             st.metric(label, value, help=help, width="content")
-    against = next((one for one in (_CHRF, _RATIO, _ENTROPY) if _has(one, results) >= LEAST_DRAWN), None)
-    if against is None or _has(_LOG_PROB, results) < LEAST_DRAWN:
+    against = next((one for one in (_CHRF, _RATIO, _ENTROPY) if len(_numbers_of(one, results)) >= LEAST_DRAWN), None)
+    if against is None or len(_numbers_of(_LOG_PROB, results)) < LEAST_DRAWN:
         return
     drawn = against if against is _CHRF else _LOG_PROB
     drawing.beside(lambda: _points(results, against), lambda: _spread(results, drawn), widths=(3, 2))
@@ -84,23 +81,22 @@ def _summed(found: Summary) -> list[tuple[str, str, str | None]]:
     return [(label, format(value, form), help) for label, value, form, help in every if value is not None]
 
 
-def _has(measure: _Measure, results: Sequence[LineResult]) -> int:
-    return sum(measure.of(one) is not None for one in results)
+def _numbers_of(measure: _Measure, results: Sequence[LineResult]) -> list[float]:
+    """Those of the lines that have one."""
+    return [value for one in results if (value := getattr(one, measure.of)) is not None]
 
 
 def _points(results: Sequence[LineResult], against: _Measure) -> None:
-    both = [
-        (x, y, one) for one in results if (x := _LOG_PROB.of(one)) is not None and (y := against.of(one)) is not None
-    ]
+    both = [one for one in results if None not in (getattr(one, _LOG_PROB.of), getattr(one, against.of))]
     line = session.view().of(SentencesLook).line
     title = say("{measure} against log-probability per token", measure=against.short)
     drawing.chart(
         line_points_spec(
-            np.array([x for x, _, _ in both]),
-            np.array([y for _, y, _ in both]),
-            [one.line.source for *_, one in both],
-            numbers=[one.line.number for *_, one in both],
-            cut=[one.ended is False for *_, one in both],
+            np.array(_numbers_of(_LOG_PROB, both)),
+            np.array(_numbers_of(against, both)),
+            [one.line.source for one in both],
+            numbers=[one.line.number for one in both],
+            cut=[one.ended is False for one in both],
             chosen=None if line is None else line + 1,
             x_name=_LOG_PROB.name,
             y_name=against.name,
@@ -124,19 +120,14 @@ def _open_point(click: Click) -> None:
         open_line(number)
 
 
-def spread(values: np.ndarray, title: str, name: str) -> Spec:
-    """The distribution of a number over the lines: one number per line, all finite, at least one."""
-    counts, edges = np.histogram(values, bins=_BINS)
-    spec = number_spread_spec(edges, counts, title=title, value_name=name, counted=say("Lines"))
-    spec["layout"] |= {"height": HEIGHT, "bargap": 0.04}
-    return spec
-
-
 def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
-    values = np.array([value for one in results if (value := measure.of(one)) is not None])
+    values = np.array(_numbers_of(measure, results))
     title = say("{measure} over the lines", measure=measure.short)
+    counts, edges = np.histogram(values, bins=_BINS)
+    spec = number_spread_spec(edges, counts, title=title, value_name=measure.name, counted=say("Lines"))
+    spec["layout"] |= {"height": HEIGHT, "bargap": 0.04}
     drawing.chart(
-        spread(values, title, measure.name),
+        spec,
         key=SPREAD,
         alt=say(
             "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",
@@ -151,8 +142,6 @@ def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
     )
 
 
-Measure = Callable[[LineResult], float | None]
-
 # Which lines are listed: a label, and a test of a line.
 KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
     "all": (say("All lines"), lambda one: True),
@@ -160,24 +149,28 @@ KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
     "cut": (say("Cut off at the length limit"), lambda one: one.ended is False),
     "problem": (say("Not run"), lambda one: one.problem is not None),
 }
-# The orders: a label, and a sort key of a line.
-ORDERS: Final[Mapping[LineOrder, tuple[str, Measure]]] = {
-    "file": (say("In file order"), lambda one: one.line.number),
-    "chrf": (say("Lowest chrF first"), lambda one: one.chrf),
-    "log_prob": (say("Least probable first"), lambda one: one.mean_log_prob),
-    "entropy": (say("Highest entropy first"), lambda one: _minus(one.entropy)),
-    "ratio": (say("Highest length ratio first"), lambda one: _minus(one.length_ratio)),
-    "repeated": (say("Most repeated first"), lambda one: _minus(one.repeated)),
-    "unknown": (say("Most unknown tokens first"), lambda one: -one.n_unknown),
+# The orders: a label, the attribute of a line, and its sign, for the lowest first.
+ORDERS: Final[Mapping[LineOrder, tuple[str, str, int]]] = {
+    "file": (say("In file order"), "line.number", 1),
+    "chrf": (say("Lowest chrF first"), "chrf", 1),
+    "log_prob": (say("Least probable first"), "mean_log_prob", 1),
+    "entropy": (say("Highest entropy first"), "entropy", -1),
+    "ratio": (say("Highest length ratio first"), "length_ratio", -1),
+    "repeated": (say("Most repeated first"), "repeated", -1),
+    "unknown": (say("Most unknown tokens first"), "n_unknown", -1),
 }
 
 
 def listed(results: Sequence[LineResult], which: Listed, order: LineOrder, holding: str) -> list[LineResult]:
     """Some lines in some order, each `holding` a text in any case; those without a number for the order come last."""
-    (_, is_one), (_, number) = KINDS[which], ORDERS[order]
+    (_, is_one), (_, name, sign) = KINDS[which], ORDERS[order]
     found = [one for one in results if is_one(one) and _holds(one, holding.casefold())]
-    worse = ((number(one), one.line.number, one) for one in found)
-    return [one for *_, one in sorted(worse, key=lambda of: (math.inf if of[0] is None else of[0], of[1]))]
+
+    def worst_first(one: LineResult) -> tuple[float, int]:
+        number = attrgetter(name)(one)
+        return math.inf if number is None else sign * number, one.line.number
+
+    return sorted(found, key=worst_first)
 
 
 def choices_of(results: Sequence[LineResult], *, counted: bool) -> dict[Listed, str]:
@@ -193,19 +186,15 @@ def choices_of(results: Sequence[LineResult], *, counted: bool) -> dict[Listed, 
 def all_orders(results: Sequence[LineResult]) -> dict[LineOrder, str]:
     """The orders that some line has a number for."""
     return {
-        name: said
-        for name, (said, number) in ORDERS.items()
-        if name == "file" or any(number(one) is not None for one in results)
+        order: said
+        for order, (said, name, _) in ORDERS.items()
+        if order == "file" or any(attrgetter(name)(one) is not None for one in results)
     }
 
 
 def _holds(one: LineResult, wanted: str) -> bool:
     texts = (one.line.source, one.line.reference or "", one.output)
     return not wanted or any(wanted in text.casefold() for text in texts)
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
 
 
 TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
@@ -250,7 +239,9 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
     how = say("Click a number to open that line. Click a column heading to sort by it.")
     st.caption(joined(" ", [count, how]))
-    _file(file, found)
+    title = say("lines from a file of sentences")
+    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
+    drawing.csv_button(frame(columns(found, ordered=False)), key=CSV, title=title, of=origin)
 
 
 def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
@@ -327,12 +318,6 @@ def _numbers(named: _Numbers) -> dict[str, Any]:
         name: st.column_config.NumberColumn(here(label), help=here(help), format=form, width=_NUMBER_WIDTH)
         for name, (label, help, form) in named.items()
     }
-
-
-def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
-    title = say("lines from a file of sentences")
-    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
-    drawing.csv_button(frame(columns(found, ordered=False)), key=CSV, title=title, of=origin)
 
 
 # ------------------------------------------------------------------------------------------------ one line

@@ -1,10 +1,15 @@
-"""Background job that runs a sentence at every training snapshot, with progress.
+"""Jobs over training snapshots: a sentence at every one, with progress; the next ones before they are requested.
 
-A job runs one snapshot after the other; the model's queue caches each result, for all users.
+A sentence runs at one snapshot after the other; the model's queue caches each result, for all users.
+
+Neighbours of the selected snapshot are opened and run when no page is being rendered, one at a time, behind all
+requests in the model's queue. Only a user's newest request counts.
 """
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+import time
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, cast
 
@@ -20,14 +25,20 @@ from glassformer.extensions.snapshots.snapshot_runs import (
 )
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.measurement_jobs import LOOK_SECONDS, begins_by_itself, studies
+from glassformer.runs.measurement_jobs import LOOK_SECONDS, begins_by_itself, studies, too_many
 from glassformer.runs.open_run import OpenRun
-from glassformer.server.jobs import Job, JobStatus
+from glassformer.runs.sources import Source
+from glassformer.server.jobs import Job, JobRegistry, JobStatus
+from glassformer.server.model_runner import BusyError
+from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
+from glassformer.state.link import Link
+from glassformer.state.view import Slot
+from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import SnapshotInfo, at_step
+from transformer.checkpoint.snapshots import AT, SnapshotInfo, at_step
 from transformer.errors import GlassformerError
 from transformer.i18n import say
 from transformer.runs.array_records import Progress
@@ -153,13 +164,9 @@ def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInf
         found: AtSnapshot | None = loading.runner().kept(key)
         if found is None:
             found = _at(name, of, final, moment, job)
-            loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
+            loading.compute(key, [found].pop, nbytes=lambda one: one.nbytes)
         every.append(found)
     return All(tuple(every))
-
-
-def _same(found: AtSnapshot) -> AtSnapshot:
-    return found
 
 
 def _at(name: str, of: Checkpoint, final: Trace, moment: SnapshotInfo, job: Job) -> AtSnapshot:
@@ -168,3 +175,55 @@ def _at(name: str, of: Checkpoint, final: Trace, moment: SnapshotInfo, job: Job)
     except GlassformerError as error:
         return AtSnapshot(problem=error.sentence)
     return job.in_model(loading.runner(), partial(look, snapshot, final), cost=cost(final.query))
+
+
+# ------------------------------------------------------------------------------------------------ the next ones
+
+MOST_ASKING: Final = 64  # users whose requests wait
+REST_SECONDS: Final = 0.05  # for which nothing was drawn
+LONGEST_SECONDS: Final = 2.0  # that a request waits for that
+_LOOK_SECONDS: Final = 0.02
+JOBS: Final[JobRegistry[Hashable]] = JobRegistry(too_many, most=MOST_ASKING, at_once=1, room=0)  # nothing done is kept
+
+
+def neighbours(name: str) -> list[Entry]:
+    """The snapshots beside one, the next first; of a checkpoint, the last one."""
+    whole = loading.whole(name)
+    if whole is None:
+        return []
+    names = [*(at_step(whole.name, moment.step) for moment in loading.moments(whole)[0]), whole.name]
+    at = names.index(name) if name in names else len(names)
+    near = [names[place] for place in (at + 1, at - 1) if 0 <= place < len(names)]
+    return [entry for one in near if (entry := loading.found(one)) is not None]
+
+
+def _run(entry: Entry, link: Link) -> None:
+    checkpoint = loading.open_ahead(entry)
+    link = replace(link, max_new=min(link.max_new, checkpoint.config.max_len))
+    loading.runner().trace(checkpoint, link.query(checkpoint.content_hash), ahead=True)
+
+
+def _ahead(entries: Sequence[Entry], link: Link, job: Job) -> None:
+    """The work of a job: run a link on some snapshots, until a newer request has taken its place."""
+    began = time.monotonic()
+    while RENDER_LOCK.rest_seconds() < REST_SECONDS and time.monotonic() - began < LONGEST_SECONDS:
+        time.sleep(_LOOK_SECONDS)
+    for entry in entries:
+        job.pause()
+        with suppress(GlassformerError, BusyError, OSError):  # shown when a user opens it
+            _run(entry, link)
+
+
+class SnapshotSource(Source):
+    """What comes next of any checkpoint's snapshots."""
+
+    def ran(self, slot: Slot, link: Link) -> None:
+        """Prefetch the runs of the snapshots next to the selected one."""
+        if AT in link.model:
+            who = loading.visitor(), slot
+            JOBS.withdraw(who)
+            with suppress(BusyError):
+                JOBS.ask(who, partial(_ahead, neighbours(link.model), link))
+
+
+SOURCE = SnapshotSource()

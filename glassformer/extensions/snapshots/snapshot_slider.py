@@ -17,7 +17,7 @@ from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
-from transformer.checkpoint.curve import Curve, load_curve
+from transformer.checkpoint.curve import load_curve
 from transformer.checkpoint.folder_format import card_of
 from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.checkpoint.load import CARD, Checkpoint
@@ -39,14 +39,6 @@ class Stop:
     told: str  # how good the model was
 
 
-@dataclass(frozen=True)
-class Move:
-    """Where the user moved the slider."""
-
-    step: int | None  # as of `Stop`
-    passing: bool  # whether the next stop follows automatically
-
-
 def moments_view(
     stops: Sequence[Stop],
     *,
@@ -61,13 +53,16 @@ def moments_view(
     _MOMENTS.draw(payload, key=key, hears={"move": on_move})
 
 
-def moved(key: str, *, of: str) -> Move | None:
-    """Where the user moved a key's slider; None if that is not a snapshot of this checkpoint."""
+def moved(key: str, *, of: str) -> tuple[int | None, bool] | None:
+    """The step that the user moved a key's slider to, as of `Stop`, and whether the next stop follows automatically.
+
+    None if that is not a snapshot of this checkpoint.
+    """
     said = told(key, "move")
     if not isinstance(said, dict) or said.get("of") != of:
         return None
     step = said.get("step")
-    return Move(step, said.get("passing") is True) if step is None or is_count(step) else None
+    return (step, said.get("passing") is True) if step is None or is_count(step) else None
 
 
 NO_SNAPSHOTS: Final = say(
@@ -114,10 +109,11 @@ def _move(key: str, whole: str, take: Callable[[str], None]) -> None:
     move = moved(key, of=whole)
     if move is None:
         return
-    name = whole if move.step is None else at_step(whole, move.step)
+    step, is_passing = move
+    name = whole if step is None else at_step(whole, step)
     _, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
     st.session_state[f"{key}{_AT}"] = (name, revision)  # the browser's slider is already there
-    session.pass_by(move.passing)
+    session.pass_by(is_passing)
     take(name)
 
 
@@ -180,10 +176,8 @@ def _kept(folder: str, root: str, sign: Signature) -> SnapshotInfo:
     except CheckpointError:
         return SnapshotInfo(step=0)
     epoch = None if curve is None else said if said in curve.epochs else curve.best_epoch()
-    return SnapshotInfo(step=0) if curve is None or epoch is None else _row(curve, epoch)
-
-
-def _row(curve: Curve, epoch: int) -> SnapshotInfo:
+    if curve is None or epoch is None:
+        return SnapshotInfo(step=0)
     place = curve.epochs.index(epoch)
     values = {name: column[place] for name, column in curve.columns.items() if not math.isnan(column[place])}
     loss, dev_loss, bleu, exact = map(values.get, ("loss", "dev_loss", "dev_bleu", "dev_exact"))

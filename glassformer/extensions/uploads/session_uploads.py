@@ -11,7 +11,7 @@ import ctypes
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -65,11 +65,6 @@ class Waiting:
     token: str = ""  # the upload that they belong to
     files: tuple[File, ...] = ()  # in the order in which they came
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all of them."""
-        return sum(file.size for file in self.files)
-
 
 @st.cache_resource(show_spinner=False)
 def store() -> UploadStore:
@@ -97,24 +92,6 @@ def _too_many(n: int) -> BusyError:
     )
 
 
-@asynccontextmanager
-async def kept() -> AsyncIterator[None]:
-    """While the server runs: remove unused uploads, and all of them at the end."""
-    if server_options.mode() == "off":
-        yield
-        return
-    _large_blocks_go_back()
-    atexit.register(store().close)  # a server that is not asked to end in order
-    sweeping = asyncio.create_task(_sweep())
-    try:
-        yield
-    finally:
-        sweeping.cancel()
-        queue().end(STOP_SECONDS)
-        reader().end()
-        store().close()
-
-
 class UploadsServer(ServerPart):
     """The limit on uploads, and the folder that they are kept in."""
 
@@ -122,9 +99,22 @@ class UploadsServer(ServerPart):
         """The limit, for what the app itself would let through."""
         return [Middleware(UploadLimitMiddleware, base=base)]
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Keep the uploads while the server runs."""
-        return kept()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While the server runs: remove unused uploads, and all of them at the end."""
+        if server_options.mode() == "off":
+            yield
+            return
+        _large_blocks_go_back()
+        atexit.register(store().close)  # a server that is not asked to end in order
+        sweeping = asyncio.create_task(_sweep())
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            queue().end(STOP_SECONDS)
+            reader().end()
+            store().close()
 
 
 SERVER = UploadsServer()
@@ -179,12 +169,6 @@ def own() -> dict[str, Entry]:
     return found
 
 
-def left_out(name: str) -> tuple[str, ...]:
-    """Names of the files that were left out of an upload."""
-    upload = store().find(name.removeprefix(NAME))
-    return () if upload is None else upload.left_out
-
-
 def take_over(files: Sequence[UploadedFile], waiting: Waiting) -> Waiting:
     """Move files into the store and free Streamlit's copies; a CheckpointError if they do not fit: none is taken."""
     try:
@@ -210,11 +194,6 @@ def without(waiting: Waiting, file: File) -> Waiting:
     return replace(waiting, files=tuple(one for one in waiting.files if one != file))
 
 
-def drop(waiting: Waiting) -> None:
-    """Remove files that will not be read."""
-    store().forget(waiting.token)
-
-
 def submit(waiting: Waiting) -> Job:
     """Have the files read; CheckpointError: they are gone, or this session has too many uploads; BusyError."""
     if len(own()) >= MOST_OWN:
@@ -225,13 +204,6 @@ def submit(waiting: Waiting) -> Job:
     store().count(waiting.token, 0)  # they are used now
     folder, pickles = store().root / waiting.token, server_options.mode() == "on"
     return queue().ask(waiting.token, reader().work(received, folder, title=_title(waiting), pickles=pickles))
-
-
-def stop(waiting: Waiting, job: Job) -> None:
-    """Nobody waits for a job any more: end it. Returns when nothing of it is under way."""
-    queue().withdraw(waiting.token)
-    if job.began:
-        job.over.wait()
 
 
 def keep(waiting: Waiting, seen: JobStatus) -> str:
@@ -256,9 +228,9 @@ def forget(name: str) -> None:
 def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
     for file in files:
         check_name(file.name)
-    names = [*(file.name for file in waiting.files), *(file.name for file in files)]
-    check_all_differ(names)
-    check_total(len(names), waiting.n_bytes + sum(file.size for file in files))
+    every: list[File | UploadedFile] = [*waiting.files, *files]
+    check_all_differ(file.name for file in every)
+    check_total(len(every), sum(file.size for file in every))
 
 
 def _let_go(files: Sequence[UploadedFile]) -> None:

@@ -3,11 +3,11 @@
 from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.extensions.uploads import session_uploads
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
-from glassformer.extensions.uploads.library.upload_worker_client import Done
+from glassformer.extensions.uploads.library.upload_worker import Done
 from glassformer.extensions.uploads.session_uploads import File, Waiting
 from glassformer.extensions.uploads.upload_store import KEPT_SECONDS
 from glassformer.server import replicas, server_options
-from glassformer.server.jobs import JobStatus
+from glassformer.server.jobs import Job
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing
 from glassformer.shared.drawing import pressed
@@ -89,9 +89,9 @@ def _list(waiting: Waiting) -> None:
 def _size(n_bytes: int) -> str:
     if n_bytes < 10_000:
         return say_n("{n:,} byte", "{n:,} bytes", n_bytes)
-    return (
-        say("{n:,.1f} MB", n=n_bytes / MEGABYTE) if n_bytes >= MEGABYTE // 10 else say("{n:,.0f} KB", n=n_bytes / 1024)
-    )
+    if n_bytes < MEGABYTE // 10:
+        return say("{n:,.0f} KB", n=n_bytes / 1024)
+    return say("{n:,.1f} MB", n=n_bytes / MEGABYTE)
 
 
 def _take() -> None:
@@ -112,7 +112,7 @@ def _leave_out(file: File) -> None:
 
 
 def _empty() -> None:
-    session_uploads.drop(_waiting())
+    session_uploads.store().forget(_waiting().token)
     st.session_state.pop(WAITING, None)
     st.session_state.pop(REFUSED, None)
 
@@ -126,7 +126,9 @@ def _forget(name: str) -> None:
 def _read(waiting: Waiting) -> bool:
     """Have the files read, with a progress bar; returns whether they were accepted."""
     try:
-        st.session_state[ARRIVED] = session_uploads.keep(waiting, _waited(waiting))
+        job = session_uploads.submit(waiting)
+        _wait(waiting, job)
+        st.session_state[ARRIVED] = session_uploads.keep(waiting, job.seen)
         st.session_state.pop(WAITING, None)
         st.session_state.pop(REFUSED, None)
     except (CheckpointError, BusyError) as error:
@@ -135,9 +137,9 @@ def _read(waiting: Waiting) -> bool:
     return True
 
 
-def _waited(waiting: Waiting) -> JobStatus:
-    """What came of reading, while a bar says how far it is."""
-    place, job = st.empty(), session_uploads.submit(waiting)
+def _wait(waiting: Waiting, job: Job) -> None:
+    """Draw how far reading is, until it is over; if nobody waits any more, it is ended."""
+    place = st.empty()
     try:
         while not job.over.wait(DRAW_AGAIN_SECONDS):
             if job.seen.state == "waiting":
@@ -148,9 +150,10 @@ def _waited(waiting: Waiting) -> JobStatus:
                 name = drawing.plain(done.name) or "…"
                 place.progress(min(done.done / max(done.most, 1), 1.0), say("Reading {name}", name=name))
         place.empty()
-        return job.seen
     finally:
-        session_uploads.stop(waiting, job)
+        session_uploads.queue().withdraw(waiting.token)
+        if job.began:
+            job.over.wait()
 
 
 def _waiting() -> Waiting:
@@ -222,7 +225,8 @@ class UploadsSource(ImportersSource):
             say("Uploaded. Only people with this page's address can see the model."),
             say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
         ]
-        if left := session_uploads.left_out(entry.name):
+        upload = session_uploads.store().find(entry.name.removeprefix(session_uploads.NAME))
+        if left := () if upload is None else upload.left_out:
             names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
             said.append(
                 say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glassformer.extensions.uploads.library.upload_folder import Read, Received
-from glassformer.extensions.uploads.library.upload_worker_client import Worker
+from glassformer.extensions.uploads.library.upload_worker import Worker
 from glassformer.server import replicas
 from glassformer.server.jobs import Job
 from glassformer.server.replicas import OwnFolder

@@ -93,8 +93,9 @@ def test_in_32_bits_a_draft_is_the_output(name, seed):
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_ctranslate2_lacks_is_said(what):
     checkpoint = made_up(0, **REFUSED[what])
-    assert made(checkpoint) is None
     assert why_not(checkpoint) == what
+    with pytest.raises(ValueError, match=f"^{what}$"):
+        made(checkpoint)
 
 
 def test_without_the_package_there_is_no_draft(monkeypatch):
@@ -102,8 +103,9 @@ def test_without_the_package_there_is_no_draft(monkeypatch):
     checkpoint = made_up(0)
     assert why_not(checkpoint) is None
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    assert made(checkpoint) is None
     assert "ctranslate2" in why_not(checkpoint)
+    with pytest.raises(ValueError, match="ctranslate2"):
+        made(checkpoint)
 
 
 def test_a_draft_writes_on_from_any_beginning_and_within_the_limit():

@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from glassformer.extensions.replicas import server_part
-from glassformer.extensions.replicas.server_part import DRAIN, Health, drain_seconds
+from glassformer.extensions.replicas.server_part import DRAIN, ReplicasServer, drain_seconds
+from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.server import descriptors
 from glassformer.server.replicas import STORE
 from tests.glassformer.server.test_descriptors import scarce as scarce
@@ -34,8 +35,9 @@ def answers(health, base=""):
         ("", False, False, "The store of the rooms cannot be reached."),
     ],
 )
-def test_only_who_can_take_visitors_is_ready(base, stopping, store, says):
-    health = Health(lambda: store)
+def test_only_who_can_take_visitors_is_ready(monkeypatch, base, stopping, store, says):
+    monkeypatch.setattr(ROOMS.store, "away", "" if store else "redis:6379")
+    health = ReplicasServer()
     health.stopping = stopping
     alive, ready = answers(health, base)
     assert alive.status_code == 200
@@ -52,7 +54,7 @@ def ended():
 
 
 def test_sigterm_waits_once(ended):
-    health = Health()
+    health = ReplicasServer()
     with health.drained(0.2):
         began = time.monotonic()
         signal.raise_signal(signal.SIGTERM)
@@ -62,7 +64,7 @@ def test_sigterm_waits_once(ended):
         assert ended[0] - began >= 0.2
     signal.raise_signal(signal.SIGTERM)  # as before
     assert len(ended) == 2
-    with Health().drained(60):
+    with ReplicasServer().drained(60):
         signal.raise_signal(signal.SIGTERM)
         assert len(ended) == 2
         signal.raise_signal(signal.SIGTERM)  # a second one does not wait
@@ -83,7 +85,7 @@ def test_how_long_it_waits(monkeypatch, said, store, seconds):
 
 
 def test_health_says_what_who_comes_is_told(scarce):
-    assert str(Health().problem()) == str(descriptors.problem())
+    assert str(ReplicasServer().problem()) == str(descriptors.problem())
     assert descriptors.problem() is not None
 
 
@@ -122,7 +124,7 @@ def logs(monkeypatch):
     monkeypatch.setattr(logging, "captureWarnings", lambda _: None)
 
     def begun(name, how="json"):
-        monkeypatch.setenv(server_part.ENVIRONMENT, how)
+        monkeypatch.setenv(server_part.LOG, how)
         server_part.begin()
         handler = logging.StreamHandler(io.StringIO())
         handler.setFormatter(logging.Formatter("%(message)s"))

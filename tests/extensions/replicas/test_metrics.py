@@ -13,7 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from glassformer.extensions.replicas import metrics
+from glassformer.extensions.replicas import server_part
+from glassformer.extensions.replicas.server_part import MetricsMiddleware, ReplicasServer
 from glassformer.server import parts
 from glassformer.server.model_runner import ModelRunner
 from tests.glassformer.waiting import WAIT, until
@@ -21,17 +22,17 @@ from tests.glassformer.waiting import WAIT, until
 
 @pytest.fixture(autouse=True)
 def afresh():
-    metrics.meter.cache_clear()
+    server_part.meter.cache_clear()
     yield
-    metrics.meter.cache_clear()
+    server_part.meter.cache_clear()
 
 
 @pytest.fixture
 def client(monkeypatch):
-    monkeypatch.setenv(metrics.ENVIRONMENT, "on")
+    monkeypatch.setenv(server_part.METRICS, "on")
     page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
-    app = Starlette(routes=[*metrics.routes("glass"), page], middleware=[Middleware(metrics.MetricsMiddleware)])
-    monkeypatch.setattr(parts, "LISTENERS", [metrics.meter().took])
+    app = Starlette(routes=[*ReplicasServer().routes("glass"), page], middleware=[Middleware(MetricsMiddleware)])
+    monkeypatch.setattr(parts, "LISTENERS", [server_part.meter().took])
     with TestClient(app) as found:
         yield found
 
@@ -59,7 +60,7 @@ def test_requests_are_counted_by_route_and_status(client):
 
 def test_pages_the_queue_and_the_model_are_timed(client):
     runner, begun, go = ModelRunner(), threading.Event(), threading.Event()
-    metrics.meter().watch("queue_length", "Requests.", lambda: runner.n_waiting)
+    server_part.meter().watch("queue_length", "Requests.", lambda: runner.n_waiting)
     with parts.drawn("step"), ThreadPoolExecutor(2) as pool:
         pool.submit(runner.compute, 1, lambda: begun.set() or go.wait(), nbytes=int)
         assert begun.wait(WAIT)
@@ -77,16 +78,16 @@ def test_pages_the_queue_and_the_model_are_timed(client):
 
 def test_off_is_off_and_what_is_not_installed_is_said(monkeypatch):
     def answer():
-        with TestClient(Starlette(routes=metrics.routes())) as client:
+        with TestClient(Starlette(routes=ReplicasServer().routes(""))) as client:
             return client.get("/metrics")
 
-    monkeypatch.delenv(metrics.ENVIRONMENT, raising=False)
+    monkeypatch.delenv(server_part.METRICS, raising=False)
     off = answer()
     assert (off.status_code, "GLASSFORMER_METRICS=on turns them on" in off.text) == (404, True)
     with parts.drawn("step"):
-        assert metrics.meter() is None
-    metrics.meter.cache_clear()
-    monkeypatch.setenv(metrics.ENVIRONMENT, "on")
+        assert server_part.meter() is None
+    server_part.meter.cache_clear()
+    monkeypatch.setenv(server_part.METRICS, "on")
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     lacking = answer()
     assert lacking.status_code == 404

@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.extensions.uploads import upload_store as module
 from glassformer.extensions.uploads.library.upload_folder import Read
-from glassformer.extensions.uploads.library.upload_worker_client import Done
+from glassformer.extensions.uploads.library.upload_worker import Done
 from glassformer.extensions.uploads.session_uploads import queue
 from glassformer.extensions.uploads.upload_store import (
     KEPT_SECONDS,

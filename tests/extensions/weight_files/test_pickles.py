@@ -85,7 +85,7 @@ def test_a_pickle_that_would_run_code_runs_nothing(tmp_path, new, behind):
 
 
 def test_the_child_sees_no_secrets_and_has_limited_time(tmp_path, monkeypatch, model):
-    """As it really is it opens the files that are uploaded in `test_upload_worker_client`."""
+    """As it really is it opens the files that are uploaded in `test_upload_worker`."""
     seen, real = {}, pickles.subprocess.run
     monkeypatch.setenv("A_PASSWORD", "x")
     monkeypatch.setattr(pickles.subprocess, "run", lambda *a, **k: seen.update(k) or real(*a, **k))

@@ -13,7 +13,7 @@ Shapes: B or N lines, L layers, H heads, Q queries, K keys, d d_head, M measures
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,11 +25,11 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.corpus.library.lines import Item, LinePieces, named_pieces, one_word
-from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES, VECTORS, CorpusLine, Name
+from glassformer.extensions.corpus.library.tables import HEADS, NAMES, VECTORS, CorpusLine, Name
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import Kind, anatomy
+from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer, normalise
 
@@ -57,15 +57,6 @@ class LayerTokens:
     texts: Tensor  # numbers of their texts, -1 for none [B, T]
     punctuation: Tensor  # bool [B, T]
     end: Tensor  # whether the last of them is the end mark of a source [B]
-
-
-@dataclass(frozen=True, eq=False)
-class Measures:
-    """The measures of all heads of a layer; NaN for what a line or the model does not have."""
-
-    values: Tensor  # [B, H, M], as `MEASURED`
-    query: Tensor  # the row of the peak [B, H]; -1 without one
-    key: Tensor  # its key [B, H]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +139,16 @@ class Fixed:
         return (places[0][:, :, None] - places[1][:, None]).abs()
 
 
-def measure_layer(weights: Tensor, shares: Tensor, fixed: Fixed) -> Measures:
-    """Measure a layer's maps [B, H, Q, K]; `shares` are those of `norm_shares` [B, H]."""
+def measure_layer(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Tensor, Tensor]:
+    """Measure a layer's maps [B, H, Q, K]; `shares` are those of `norm_shares` [B, H].
+
+    Returns the measures [B, H, M], as `MEASURED`, NaN for what a line or the model does not have; the row of the peak
+    [B, H], -1 without one; and its key [B, H].
+    """
     n_heads = max(1, _AT_ONCE // max(weights[:, 0].numel(), 1))
     parts = [_measure(*some, fixed) for some in zip(weights.split(n_heads, 1), shares.split(n_heads, 1), strict=True)]
-    return Measures(*(torch.cat(found, dim=1) for found in zip(*parts, strict=True)))
+    values, query, key = (torch.cat(found, dim=1) for found in zip(*parts, strict=True))
+    return values, query, key
 
 
 def _measure(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Tensor, Tensor]:
@@ -257,18 +253,8 @@ Side = Literal["query", "key"]
 SIDES: Final[tuple[Side, ...]] = "query", "key"
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """The queries and keys of some items [L, H, N, d], N tokens, d d_head; in the order of their table."""
-
-    items: tuple[Item, ...]
-    arrays: Mapping[Kind, np.ndarray]  # float32 [L, H, N, d], the tokens of all items as queries, then as keys
-    places: Mapping[tuple[Kind, Side, int], slice]  # which of N are an item's, by its place
-
-    def put(self, kind: Kind, layer: int, side: Side, place: int, values: np.ndarray) -> None:
-        """Keep the vectors of an item [H, more than its tokens, d]."""
-        where = self.places[kind, side, place]
-        self.arrays[kind][layer, :, where] = values[:, : where.stop - where.start]
+Vectors = dict[int, dict[tuple[Kind, Side, int], np.ndarray]]
+"""Of some items, by their places: queries and keys, float32 [H, its tokens, d], by kind, side and layer."""
 
 
 def tokens_of(item: Item, kind: Kind, side: Side) -> tuple[int, ...]:
@@ -279,44 +265,41 @@ def tokens_of(item: Item, kind: Kind, side: Side) -> tuple[int, ...]:
 
 def room_for(config: ModelConfig, items: Sequence[Item]) -> Vectors:
     """Room for the vectors of the first of these items, as many as `MOST` numbers allow."""
-    attentions, kept, total = anatomy(config).attentions, list[Item](), 0
+    found, total = Vectors(), 0
     for item in items:
-        for one in attentions:
+        for one in anatomy(config).attentions:
             n_tokens = sum(len(tokens_of(item, one.kind, side)) for side in SIDES)
             total += one.n_layers * config.of(one.stack).n_heads * config.of(one.stack).d_head * n_tokens
         if total > MOST:
             break
-        kept.append(item)
-    arrays, places = dict[Kind, np.ndarray](), dict[tuple[Kind, Side, int], slice]()
-    for one in attentions:
-        end = 0
-        for side in SIDES:
-            for item in kept:
-                start, end = end, end + len(tokens_of(item, one.kind, side))
-                places[one.kind, side, item.place] = slice(start, end)
-        own = config.of(one.stack)
-        arrays[one.kind] = np.zeros((one.n_layers, own.n_heads, end, own.d_head), np.float32)
-    return Vectors(tuple(kept), arrays, places)
+        found[item.place] = {}
+    return found
 
 
 def vectors_table(
-    lines: Sequence[CorpusLine], pieces: LinePieces, found: Vectors, problems: Mapping[int, str]
+    attentions: Sequence[Attention],
+    lines: Sequence[CorpusLine],
+    items: Sequence[Item],
+    pieces: LinePieces,
+    found: Vectors,
 ) -> pa.Table | None:
-    """The table `VECTORS`: by kind, layer, head, side and line, without lines that have a problem; None if empty."""
-    items = [item for item in found.items if item.place not in problems]
-    if not items:
+    """The table `VECTORS`: items that have some, by kind, layer, head, side and line; None if empty."""
+    kept = [item for item in items if item.place in found]
+    if not kept:
         return None
-    return pa.concat_tables(_of_kind(kind, found, items, lines, pieces) for kind in found.arrays).unify_dictionaries()
+    return pa.concat_tables(_of_kind(one, found, kept, lines, pieces) for one in attentions).unify_dictionaries()
 
 
 def _of_kind(
-    kind: Kind, found: Vectors, items: Sequence[Item], lines: Sequence[CorpusLine], pieces: LinePieces
+    attention: Attention, found: Vectors, items: Sequence[Item], lines: Sequence[CorpusLine], pieces: LinePieces
 ) -> pa.Table:
-    numbers = [tokens_of(item, kind, side) for side in SIDES for item in items]
-    counts, values = list(map(len, numbers)), found.arrays[kind]
-    if len(items) < len(found.items):
-        places = [found.places[kind, side, item.place] for side in SIDES for item in items]
-        values = values[:, :, np.concatenate([np.arange(where.start, where.stop) for where in places])]
+    kind, sides = attention.kind, [(side, item) for side in SIDES for item in items]
+    numbers = [tokens_of(item, kind, side) for side, item in sides]
+    counts = list(map(len, numbers))
+    layers = range(attention.n_layers)
+    values = np.stack(
+        [np.concatenate([found[item.place][kind, side, layer] for side, item in sides], axis=1) for layer in layers]
+    )  # [L, H, N, d]
     n_layers, n_heads, n_tokens, width = values.shape
     n_maps, n_queries = n_layers * n_heads, sum(counts[: len(items)])
     layer, head = np.indices((n_layers, n_heads), np.uint8).reshape(2, n_maps) + np.uint8(1)
@@ -350,53 +333,24 @@ class HeadResults:
     links: np.ndarray  # as `LINKS` [5, L, H, N]; -1 without a gold alignment
 
     @staticmethod
-    def empty(n_layers: int, n_heads: int, n_lines: int) -> HeadResults:
-        """Nothing yet."""
-        shape = n_layers, n_heads, n_lines
-        return HeadResults(
-            np.full((*shape, len(NAMES)), np.nan, np.float32),
-            np.full((2, *shape), -1, np.int32),
-            np.full((len(LINKS), *shape), -1, np.int32),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Sentences:
-    """What was found of lines [N]."""
-
-    log_prob: np.ndarray  # NaN where nothing is predicted
-    rank: np.ndarray  # the largest
-    step: np.ndarray  # where it is
-    sure: np.ndarray  # sure links; -1 without a gold alignment
-
-    @staticmethod
-    def empty(n_lines: int) -> Sentences:
-        """Nothing yet."""
-        places = [np.full(n_lines, -1, np.int32) for _ in range(3)]
-        return Sentences(np.full(n_lines, np.nan), *places)
-
-
-@dataclass(frozen=True, eq=False)
-class ResultArrays:
-    """All that was found."""
-
-    heads: Mapping[Kind, HeadResults]
-    sentences: Sentences
-    vectors: Vectors
-
-    @staticmethod
-    def empty(config: ModelConfig, n_lines: int, vectors: Vectors) -> ResultArrays:
-        """Nothing yet."""
-        attentions = anatomy(config).attentions
-        heads = {one.kind: HeadResults.empty(one.n_layers, config.of(one.stack).n_heads, n_lines) for one in attentions}
-        return ResultArrays(heads, Sentences.empty(n_lines), vectors)
+    def empty(config: ModelConfig, n_lines: int) -> dict[Kind, HeadResults]:
+        """Nothing yet, of each kind."""
+        found = dict[Kind, HeadResults]()
+        for one in anatomy(config).attentions:
+            shape = one.n_layers, config.of(one.stack).n_heads, n_lines
+            found[one.kind] = HeadResults(
+                np.full((*shape, len(NAMES)), np.nan, np.float32),
+                np.full((2, *shape), -1, np.int32),
+                np.full((len(LINKS), *shape), -1, np.int32),
+            )
+        return found
 
 
 def heads_table(
-    lines: Sequence[CorpusLine], items: Sequence[Item], pieces: LinePieces, found: ResultArrays
+    lines: Sequence[CorpusLine], items: Sequence[Item], pieces: LinePieces, found: Mapping[Kind, HeadResults]
 ) -> pa.Table:
     """The table `HEADS`: items by kind, layer and head."""
-    parts = [_heads_of(kind, heads, lines, items, pieces) for kind, heads in found.heads.items()]
+    parts = [_heads_of(kind, heads, lines, items, pieces) for kind, heads in found.items()]
     return pa.concat_tables(parts).unify_dictionaries() if parts and items else HEADS.empty_table()
 
 
@@ -407,8 +361,7 @@ def _heads_of(
     n_layers, n_heads = heads.values.shape[:2]
     shape = n_layers, n_heads, len(places)
     layer, head, _ = np.indices(shape, np.uint8)
-    peaks, links = heads.peaks[..., places], heads.links[..., places]
-    query, key = peaks
+    (query, key), links = heads.peaks[..., places], heads.links[..., places]
     values = heads.values[:, :, places].reshape(-1, len(NAMES))
     tokens = [item.source if kind == "encoder" else item.read for item in items]
     sources = [item.read if kind == "decoder" else item.source for item in items]
@@ -448,8 +401,3 @@ def _pieces(
 
 def _there(values: np.ndarray, there: np.ndarray, kind: pa.DataType) -> pa.Array:
     return pa.array(np.where(there, values, 0).ravel(), kind, mask=~there.ravel())
-
-
-def sentences_table(rows: Iterator[Mapping[str, object]]) -> pa.Table:
-    """The table `SENTENCES`, from what is known of each line; the rest is null."""
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=SENTENCES)

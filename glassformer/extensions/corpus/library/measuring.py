@@ -9,7 +9,7 @@ V target vocabulary, D d_model, d d_head.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any
@@ -22,21 +22,21 @@ from torch import Tensor
 from glassformer.extensions.corpus.library.lines import Item, LinePieces, batches, read_items
 from glassformer.extensions.corpus.library.measures import (
     Fixed,
+    HeadResults,
     LayerTokens,
     Linking,
-    Measures,
-    ResultArrays,
     Side,
+    Vectors,
     heads_table,
     linking,
     measure_layer,
     norm_shares,
     output_factors,
     room_for,
-    sentences_table,
+    tokens_of,
     vectors_table,
 )
-from glassformer.extensions.corpus.library.tables import NAMES, CorpusLine, CorpusOptions
+from glassformer.extensions.corpus.library.tables import NAMES, SENTENCES, CorpusLine, CorpusOptions
 from transformer.analysis.alignment import GoldPair
 from transformer.analysis.chrf import chrf_counts, usual_words
 from transformer.checkpoint.load import Checkpoint
@@ -104,7 +104,7 @@ class MeasuredBatch:
 
 
 class Watch:
-    """Measures each layer as the model computes it, into the arrays of `found`.
+    """Measures each layer as the model computes it, into the arrays of `heads` and `vectors`.
 
     Args:
         factors: `output_factors` of every layer.
@@ -117,13 +117,13 @@ class Watch:
         self,
         batch: MeasuredBatch,
         factors: Mapping[Kind, Sequence[Tensor]],
-        found: ResultArrays,
+        heads: Mapping[Kind, HeadResults],
+        vectors: Vectors,
         links: Mapping[int, Linking],
     ) -> None:
-        self._batch, self._factors, self._found = batch, factors, found
+        self._batch, self._factors, self._heads, self._vectors = batch, factors, heads, vectors
         self._links, self.finite = links, True
-        kept = {item.place for item in found.vectors.items}
-        self._kept = [row for row, item in enumerate(batch.items) if item.place in kept]
+        self._kept = [row for row, item in enumerate(batch.items) if item.place in vectors]
         self._fixed: dict[Kind, Fixed] = {}
         self._weights: Tensor | None = None
         names = ("mask", "weights", "heads", *(_SIDES if self._kept else ()))
@@ -164,25 +164,22 @@ class Watch:
         fixed, weights, self._weights = self._fixed[one.kind], self._weights, None
         assert weights is not None
         shares = norm_shares(heads, self._factors[one.kind][layer], fixed.n_open >= 1)
-        self._put(one, layer, measure_layer(weights, shares, fixed))
-        if one.kind == "cross":
-            for row, linking in self._links.items():
-                place = self._batch.places[row]
-                self._found.heads["cross"].links[:, layer, :, place] = linking.counts(weights[row])
-
-    def _put(self, one: Attention, layer: int, found: Measures) -> None:
-        heads, places = self._found.heads[one.kind], self._batch.places
-        heads.values[layer][:, places, : found.values.size(2)] = found.values.transpose(0, 1).cpu().numpy()
-        for peak, values in zip(heads.peaks, (found.query, found.key), strict=True):
+        measures, *peaks = measure_layer(weights, shares, fixed)
+        found, places = self._heads[one.kind], self._batch.places
+        found.values[layer][:, places, : measures.size(2)] = measures.transpose(0, 1).cpu().numpy()
+        for peak, values in zip(found.peaks, peaks, strict=True):
             peak[layer][:, places] = values.T.cpu().numpy()
-        self.finite &= bool(found.values[..., 0].isfinite().all())  # the entropy, which each map has
+        self.finite &= bool(measures[..., 0].isfinite().all())  # the entropy, which each map has
+        for row, link in self._links.items() if one.kind == "cross" else ():
+            found.links[:, layer, :, places[row]] = link.counts(weights[row])
 
     def _keep(self, one: Attention, layer: int, side: Side, value: Tensor) -> None:
         """Keep the queries [B, H, Q, d] or keys [B, G, K, d] of the first lines."""
         value = share_heads(value, self._batch.model.config.of(one.stack).n_heads)
         for row in self._kept:
-            values = value[row].float().cpu().numpy()
-            self._found.vectors.put(one.kind, layer, side, self._batch.items[row].place, values)
+            item = self._batch.items[row]
+            values = value[row, :, : len(tokens_of(item, one.kind, side))]
+            self._vectors[item.place][one.kind, side, layer] = values.float().cpu().numpy().copy()
 
 
 @dataclass(frozen=True)
@@ -204,17 +201,20 @@ def measure(
     """Measure lines; `gold` has the gold alignments of some of them, by their numbers."""
     items, problems, pieces = read_items(checkpoint, lines, decode=options.decode)
     first = [item for item in items if lines[item.place].number <= options.vectors]
-    found = ResultArrays.empty(checkpoint.config, len(lines), room_for(checkpoint.config, first))
-    job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {}, found)
+    heads, vectors = HeadResults.empty(checkpoint.config, len(lines)), room_for(checkpoint.config, first)
+    job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {}, heads, vectors)
     for batch in batches(checkpoint, items):
         problems |= job.measure(batch)
+    rows: list[dict[str, object]] = [
+        {"line": one.number, "source": one.source, "target": one.target, "problem": problems.get(place)}
+        | job.found.get(place, {})
+        for place, one in enumerate(lines)
+    ]
     items = [item for item in items if item.place not in problems]
-    by_place = {item.place: item for item in items}
-    rows = (_sentence(job, place, by_place.get(place), problems.get(place)) for place in range(len(lines)))
     return MeasuredTables(
-        sentences_table(rows),
-        heads_table(lines, items, pieces, job.found),
-        vectors_table(lines, pieces, job.found.vectors, problems),
+        pa.Table.from_pylist(rows, schema=SENTENCES),
+        heads_table(lines, items, pieces, heads),
+        vectors_table(job.parts.attentions, lines, items, pieces, vectors),
     )
 
 
@@ -227,7 +227,9 @@ class _Job:
     options: CorpusOptions
     pieces: LinePieces
     gold: Mapping[int, GoldPair]
-    found: ResultArrays
+    heads: Mapping[Kind, HeadResults]
+    vectors: Vectors
+    found: dict[int, dict[str, object]] = field(default_factory=dict)  # columns of `SENTENCES`, by a line's place
 
     @property
     def parts(self) -> Anatomy:
@@ -243,13 +245,9 @@ class _Job:
             for kind, layers in attentions.items()
         }
 
-    def bleu(self, output: str, reference: str) -> list[int]:
-        """sacreBLEU's statistics: lengths of output and reference, n-grams that both have, n-grams of the output."""
-        score = self._bleu.sentence_score(output, [reference])
-        return [score.sys_len, score.ref_len, *score.counts, *score.totals]
-
     @cached_property
-    def _bleu(self) -> Any:
+    def bleu(self) -> Any:
+        """sacreBLEU's BLEU, as the card says how words are cut."""
         from sacrebleu import BLEU  # only decoding needs it
 
         words = usual_words(self.checkpoint.card.target_code)
@@ -258,10 +256,11 @@ class _Job:
     def measure(self, items: Sequence[Item]) -> dict[int, str]:
         """Measure a batch; the problems of lines whose numbers are not finite, by their places."""
         batch = MeasuredBatch(self.checkpoint, items, self.pieces)
-        watch = Watch(batch, self.factors, self.found, self._linkings(items))
+        links = self._linkings(items)
+        watch = Watch(batch, self.factors, self.heads, self.vectors, links)
         memory, losses, ranks = self._read(batch, tap_of(watch))
         if bool(losses.isfinite().all()) and watch.finite:
-            self._keep(batch, losses, ranks)
+            self._keep(batch, losses, ranks, links)
             if self.options.effect and len(losses):
                 self._keep_effects(batch, memory, losses)
             return {}
@@ -271,7 +270,7 @@ class _Job:
         return {items[0].place: str(not_finite(site))}
 
     def _linkings(self, items: Sequence[Item]) -> dict[int, Linking]:
-        """The gold alignments of a batch's rows; what is known of their lines is kept."""
+        """The gold alignments of a batch's rows that have any."""
         linkings: dict[int, Linking] = {}
         for row, item in enumerate(items):
             line = self.lines[item.place]
@@ -279,7 +278,6 @@ class _Job:
             found = gold and linking(self.checkpoint, line, item, self.pieces, gold)
             if found:
                 linkings[row] = found
-                self.found.sentences.sure[item.place] = len(found.links.sure)
         return linkings
 
     def _read(self, batch: MeasuredBatch, tap: Tap) -> tuple[Tensor | None, Tensor, Tensor]:
@@ -299,21 +297,36 @@ class _Job:
         losses, ranks = (torch.cat(found).cpu() for found in zip(*parts, strict=True))
         return losses, ranks
 
-    def _keep(self, batch: MeasuredBatch, losses: Tensor, ranks: Tensor) -> None:
-        found, row = self.found.sentences, 0
-        for item in batch.items:
-            rows, row = slice(row, row + len(item.ids)), row + len(item.ids)
-            if item.ids:
-                worst = int(ranks[rows].argmax())
-                found.log_prob[item.place] = -float(losses[rows].double().sum())
-                found.rank[item.place] = int(ranks[rows][worst])
-                found.step[item.place] = item.first - (item.first if item.step is None else item.step) + worst
+    def _keep(self, batch: MeasuredBatch, losses: Tensor, ranks: Tensor, links: Mapping[int, Linking]) -> None:
+        counts = [len(item.ids) for item in batch.items]
+        for row, (item, *of_item) in enumerate(
+            zip(batch.items, losses.split(counts), ranks.split(counts), strict=True)
+        ):
+            sure = {"sure": len(links[row].links.sure)} if row in links else {}
+            self.found[item.place] = self._numbers(item, *of_item) | sure
+
+    def _numbers(self, item: Item, losses: Tensor, ranks: Tensor) -> dict[str, object]:
+        """What is known of a line, from the losses and ranks of its pieces."""
+        row: dict[str, object] = {"n_source": item.n_source}
+        if item.ids:
+            log_prob, worst = -float(losses.double().sum()), int(ranks.argmax())
+            row |= {"n_target": len(item.ids), "log_prob": log_prob, "loss": -log_prob / len(item.ids)}
+            step = item.first - (item.first if item.step is None else item.step) + worst
+            row |= {"worst_rank": int(ranks[worst]), "worst_step": step, "exact": int(ranks[worst]) == 1}
+        if item.output is not None:
+            target = self.lines[item.place].target
+            row |= {"output": item.output, "exact": None if target is None else item.output == target}
+            if target is not None:
+                bleu = self.bleu.sentence_score(item.output, [target])
+                row["bleu"] = [bleu.sys_len, bleu.ref_len, *bleu.counts, *bleu.totals]
+                row["chrf"] = [*chain(*chrf_counts(item.output, target))]
+        return row
 
     def _keep_effects(self, batch: MeasuredBatch, memory: Tensor | None, losses: Tensor) -> None:
         """Read the batch once for each head, which then writes zeros."""
         total, effect = batch.sums(losses), NAMES.index("effect")
         for one in self.parts.attentions:
-            heads = self.found.heads[one.kind].values
+            heads = self.heads[one.kind].values
             for layer, head in np.ndindex(heads.shape[:2]):
                 tap = tap_of(Replacer({one.site(layer, "heads"): partial(_without, head)}, causal=True))
                 seen = batch.memory(tap) if one.stack == "encoder" else memory
@@ -335,21 +348,3 @@ def _without(head: int, value: Tensor) -> Tensor:
     changed = value.clone()
     changed[:, head] = 0.0
     return changed
-
-
-def _sentence(job: _Job, place: int, item: Item | None, problem: str | None) -> Mapping[str, object]:
-    """What is known of a line."""
-    line, found = job.lines[place], job.found.sentences
-    row: dict[str, object] = {"line": line.number, "source": line.source, "target": line.target, "problem": problem}
-    if item is None:
-        return row
-    row |= {"n_source": item.n_source, "sure": None if found.sure[place] < 0 else int(found.sure[place])}
-    if item.ids:
-        log_prob, rank = float(found.log_prob[place]), int(found.rank[place])
-        row |= {"n_target": len(item.ids), "log_prob": log_prob, "loss": -log_prob / len(item.ids)}
-        row |= {"worst_rank": rank, "worst_step": int(found.step[place]), "exact": rank == 1}
-    if item.output is not None:
-        row |= {"output": item.output, "exact": None if line.target is None else item.output == line.target}
-        row |= {} if line.target is None else {"bleu": job.bleu(item.output, line.target)}
-        row |= {} if line.target is None else {"chrf": [*chain(*chrf_counts(item.output, line.target))]}
-    return row

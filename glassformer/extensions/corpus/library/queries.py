@@ -36,7 +36,7 @@ OfLine = Literal["loss", "log_prob", "worst_rank", "n_source", "n_target"]
 LINE_NAMES: Final[tuple[OfLine, ...]] = get_args(OfLine)
 Side = Literal["source", "target", "output"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
+PLACE: Final = "kind, layer, head, peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
 _OF_HEAD: Final = "FROM read_parquet($heads) WHERE kind = $kind AND layer = $layer AND head = $head"
 NEEDS_DUCKDB: Final = say(
     "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
@@ -57,11 +57,6 @@ class Condition:
     """Base of all conditions."""
 
     @property
-    def of_head(self) -> Head | None:
-        """The head that it names; its query then also selects where the largest weight is."""
-        return None
-
-    @property
     def order(self) -> str:
         """How its numbers are sorted, what fits best first: ASC, DESC, or empty if there are none."""
         return ""
@@ -76,15 +71,11 @@ class Condition:
 
 @dataclass(frozen=True)
 class OfHead(Condition):
-    """Base of the conditions that name a head."""
+    """Base of the conditions that name a head; their queries also select where the largest weight is."""
 
     kind: Kind
     layer: int  # from 1
     head: int  # from 1
-
-    @property
-    def of_head(self) -> Head:  # noqa: D102
-        return self.kind, self.layer, self.head
 
     @property
     def order(self) -> str:  # noqa: D102
@@ -299,18 +290,17 @@ def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: in
     for condition in conditions:
         condition.check(run)
     with_, bound = _joined(conditions)
-    head = next((condition.of_head for condition in conditions if condition.of_head), None)
+    head = next((one for one in conditions if isinstance(one, OfHead)), None)
     columns = ["line", "count(*) OVER ()", *(f"c{i}.value" for i in range(len(conditions)))]
     if head is not None:
-        first = next(i for i, condition in enumerate(conditions) if condition.of_head)
-        columns += [f"c{first}.{name}" for name in PLACE.split(", ")]
+        columns += [f"c{conditions.index(head)}.{name}" for name in PLACE.split(", ")]
     order = f"c0.value {conditions[0].order}, line" if conditions and conditions[0].order else "line"
     query = f"{with_[0]} SELECT {', '.join(columns)} {with_[1]} ORDER BY {order} LIMIT $n OFFSET $offset"
     rows = fetch(run, query, bound | {"n": n, "offset": offset})
     if not rows:
         return SearchResult(fetch(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
     values = {row[0]: row[2 : 2 + len(conditions)] for row in rows}
-    places = {row[0]: PeakPosition(*head, *row[2 + len(conditions) :]) for row in rows} if head else {}
+    places = {row[0]: PeakPosition(*row[2 + len(conditions) :]) for row in rows} if head else {}
     return SearchResult(rows[0][1], tuple(_hits(run, values, places)))
 
 
@@ -343,7 +333,7 @@ def line(run: Run, number: int) -> Whole | None:
     if not found:
         return None
     measures = ", ".join(f'"{name}"' for name in NAMES)
-    of_heads = rows("heads", f"kind, layer, head, {PLACE}, {measures}")
+    of_heads = rows("heads", f"{PLACE}, {measures}")
     heads = [HeadSummary(dict(zip(NAMES, row[9:], strict=True)), PeakPosition(*row[:9])) for row in of_heads]
     sentence = dict(zip(names, found[0], strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])

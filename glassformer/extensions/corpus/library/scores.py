@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import Run, open_run
 from glassformer.extensions.corpus.library.measures import LINKS
-from glassformer.extensions.corpus.library.queries import Head
+from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.tables import NAMES, Name
 from transformer.analysis.alignment import GoldPair, count_links, diagonal_sources
 from transformer.analysis.sampled_outputs import NORMAL_95, interval
@@ -307,17 +307,6 @@ class PairedDifference:
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
-@dataclass(frozen=True)
-class LinePair:
-    """One line in both runs."""
-
-    line: int  # from 1
-    source: str
-    target: str | None  # the reference
-    first: float
-    second: float
-
-
 def by_head(first: Run, second: Run, name: Name) -> dict[Head, PairedDifference]:
     """The difference of a measure for each head that both runs have.
 
@@ -341,17 +330,21 @@ def of_log_prob(first: Run, second: Run) -> tuple[PairedDifference | None, bool]
     return (difference(*row) if row[0] else None), bool(alike)
 
 
-def most_different(first: Run, second: Run, name: Name, head: Head, count: int) -> list[LinePair]:
-    """The lines whose measure of a head differs most, the largest absolute difference first; errors as of `by_head`."""
+def most_different(first: Run, second: Run, name: Name, head: Head, count: int) -> list[Hit]:
+    """The lines whose measure of a head differs most, the largest absolute difference first; errors as of `by_head`.
+
+    Their values are the difference (second minus first), the first run's and the second's.
+    """
     one, other = (f"SELECT line, x FROM ({_heads(name, side)})" for side in "ab")
     mine = "WHERE kind = $kind AND layer = $layer AND head = $head"
     query = f"""WITH pairs AS (
             SELECT line, a.x AS x, b.x AS y FROM ({one} {mine}) a JOIN ({other} {mine}) b USING (line)
             ORDER BY abs(b.x - a.x) DESC, line LIMIT $count)
-        SELECT line, source, target, x, y FROM pairs JOIN read_parquet($a_sentences) USING (line)
+        SELECT line, source, target, y - x, x, y FROM pairs JOIN read_parquet($a_sentences) USING (line)
         ORDER BY abs(y - x) DESC, line"""
     values = dict(zip(("kind", "layer", "head"), head, strict=True))
-    return [LinePair(*row) for row in _ask(first, second, query, values | {"count": count})]
+    rows = _ask(first, second, query, values | {"count": count})
+    return [Hit(line, source, target, values=tuple(numbers)) for line, source, target, *numbers in rows]
 
 
 def difference(n: int, first: float, second: float, mean: float, deviation: float | None) -> PairedDifference:

@@ -20,9 +20,9 @@ Statistics, theorem 6.16. For few lines, and for lines of one text, which are se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -152,21 +152,17 @@ class Bins:
         """Of one bin, in the measure's unit."""
         return (self.most - self.least) / self.n
 
+    @cached_property
     def edges(self) -> np.ndarray:
-        """Where bins begin, and the last ends, float64 [n + 1]."""
-        return _edges(self)
+        """Where bins begin, and the last ends, float64 [n + 1]; nobody may change it."""
+        edges = np.linspace(self.least, self.most, self.n + 1)
+        edges.flags.writeable = False
+        return edges
 
     def places(self, values: np.ndarray) -> np.ndarray:
         """The bin of each value, 0 to n + 1: 0 is below all bins, n + 1 above."""
-        found = np.searchsorted(_edges(self), values, side="right")
+        found = np.searchsorted(self.edges, values, side="right")
         return np.where(values == self.most, self.n, found)
-
-
-@cache
-def _edges(bins: Bins) -> np.ndarray:
-    edges = np.linspace(bins.least, bins.most, bins.n + 1)
-    edges.flags.writeable = False
-    return edges
 
 
 _SHARE = Bins(0.0, 1.0, 100)
@@ -210,6 +206,11 @@ class Summary:
     squares: float  # sum of squares
     counts: np.ndarray  # int64 [bins + 2]: below all bins, in each, above all
     bins: Bins
+
+    def plus(self, other: Summary) -> Summary:
+        """The same measure over these lines and others."""
+        n, total, squares = self.n + other.n, self.sum + other.sum, self.squares + other.squares
+        return Summary(n, total, squares, self.counts + other.counts, self.bins)
 
     @property
     def mean(self) -> float:
@@ -260,7 +261,8 @@ def rolled_up(heads: pa.Table) -> pa.Table:
             key = Key(kind, int(layer), int(head), name)
             found = summary_of(key, of_it[name].to_numpy(np.float64))
             if found is not None:
-                rows.append(_row(key, found))
+                numbers = {"n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist()}
+                rows.append(vars(key) | numbers)
     return pa.Table.from_pylist(rows, schema=ROLLUP)
 
 
@@ -275,70 +277,34 @@ def summary_of(key: Key, values: np.ndarray) -> Summary | None:
     return Summary(len(there), total, squares, counts, bins)
 
 
-def _row(key: Key, found: Summary) -> dict[str, object]:
-    numbers = {"n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist()}
-    return {**vars(key), **numbers}
-
-
 def merged(rollups: Iterable[pa.Table]) -> Summaries:
     """The roll-up of all lines, from those of the shards (each line in one shard only).
 
     A `ClauseError` where a table has nulls or other bins, or where its counts do not add up.
     """
-    layouts: list[_Layout] = []  # shards of one run have all the same rows, but for a last one without some measure
+    # Shards of one run have all the same rows, each with so many bins, but for a last one without some measure.
+    added: dict[tuple[tuple[Key, int], ...], list[np.ndarray]] = {}
     for table in rollups:
-        added = _Layout.of(table)
-        same = next((one for one in layouts if one.has_rows_of(added)), None)
-        if same is None:
-            layouts.append(added)
-        else:
-            same.sums += added.sums
-            same.counts += added.counts
-    found: Summaries = {}
-    for layout in layouts:
-        for key, summary in layout.summaries():
-            found[key] = _added(found[key], summary) if key in found else summary
-    return found
-
-
-@dataclass(eq=False)
-class _Layout:
-    """Roll-ups with the same rows, added up."""
-
-    keys: pa.Table  # kind, layer, head, measure
-    starts: np.ndarray  # [rows + 1], where the bins of each row begin in `counts`
-    sums: np.ndarray  # float64 [rows, 3]: n, sum, squares
-    counts: np.ndarray  # int64, the bins of all rows
-
-    @classmethod
-    def of(cls, table: pa.Table) -> _Layout:
         bins = table["bins"].combine_chunks()
         if any(column.null_count for column in (*table.columns, bins.flatten())):
             raise ClauseError("a roll-up has nulls")
-        lengths = np.diff(bins.offsets.to_numpy())
+        keys = map(Key, *(table[name].to_pylist() for name in ("kind", "layer", "head", "measure")))
+        rows = tuple(zip(keys, bins.value_lengths().to_pylist(), strict=True))
         sums = [table[name].to_numpy().astype(np.float64) for name in ("n", "sum", "squares")]
-        return cls(
-            table.select(["kind", "layer", "head", "measure"]),
-            np.concatenate([[0], np.cumsum(lengths)]),
-            np.stack(sums, axis=1),
-            bins.flatten().to_numpy().astype(np.int64),
-        )
-
-    def has_rows_of(self, other: _Layout) -> bool:
-        return np.array_equal(self.starts, other.starts) and self.keys.equals(other.keys)
-
-    def summaries(self) -> Iterator[tuple[Key, Summary]]:
-        columns = [column.to_pylist() for column in self.keys.columns]
-        for row, (kind, layer, head, measure) in enumerate(zip(*columns, strict=True)):
-            n, total, squares = self.sums[row].tolist()
-            counts = self.counts[self.starts[row] : self.starts[row + 1]]
-            bins = bins_of(kind, measure)
-            fits = measure in NAMES and counts.shape == (bins.n + 2,) and min(counts) >= 0 < n
-            if not (fits and counts.sum() == n and math.isfinite(total + squares)):
-                raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(measure))
-            yield Key(kind, layer, head, measure), Summary(int(n), total, squares, counts, bins)
+        arrays = [*sums, bins.flatten().to_numpy().astype(np.int64)]
+        added[rows] = [np.add(*pair) for pair in zip(added[rows], arrays, strict=True)] if rows in added else arrays
+    found: Summaries = {}
+    for rows, (*sums, counts) in added.items():
+        parts = np.split(counts, np.cumsum([n for _, n in rows], dtype=int))[:-1]
+        for (key, _), part, *numbers in zip(rows, parts, *(one.tolist() for one in sums), strict=True):
+            summary = _checked(key, part, *numbers)
+            found[key] = found[key].plus(summary) if key in found else summary
+    return found
 
 
-def _added(one: Summary, other: Summary) -> Summary:
-    n, total, squares = one.n + other.n, one.sum + other.sum, one.squares + other.squares
-    return Summary(n, total, squares, one.counts + other.counts, one.bins)
+def _checked(key: Key, counts: np.ndarray, n: float, total: float, squares: float) -> Summary:
+    bins = bins_of(key.kind, key.measure)
+    fits = key.measure in NAMES and counts.shape == (bins.n + 2,) and min(counts) >= 0 < n
+    if not (fits and counts.sum() == n and math.isfinite(total + squares)):
+        raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(key.measure))
+    return Summary(int(n), total, squares, counts, bins)

@@ -138,7 +138,7 @@ def rounds(scene: Checked) -> Plot | None:
             "The tokens that a draft proposed in each of {n} rounds, and which of them the model accepted. The "
             "output is “{text}”.",
             n=len(found.rounds),
-            text=text_of(scene),
+            text=scene.run.checkpoint.tgt_tokenizer.decode(found.ids) or NO_TEXT,
         ),
         how_to_read=HOW_TO_READ,
         clicked=into("step", column_below(end)) if not first else None,
@@ -147,11 +147,6 @@ def rounds(scene: Checked) -> Plot | None:
 
 
 OWN: Final = say("Whatever the draft proposes, the output is the model's own.")
-
-
-def text_of(scene: Checked) -> str:
-    """The output as text."""
-    return scene.run.checkpoint.tgt_tokenizer.decode(scene.drafted.ids) or NO_TEXT
 
 
 def _end_of(one: DraftRound) -> int:

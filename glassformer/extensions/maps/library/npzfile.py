@@ -20,7 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
@@ -77,9 +77,7 @@ _PARTS: Final = {
 _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PARTS.items()} | {
     "checkpoint": _ONE_TEXT,
     "sentence": _ONE_TEXT,
-    "special": _Form(
-        "U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels, stored as strings, not as pickled objects")
-    ),
+    "special": replace(_TOKENS, most=MOST_SPECIAL),
 }
 
 
@@ -249,23 +247,12 @@ def _arrays(maps: GivenMaps) -> dict[str, Any]:
 def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
     """Read the maps of an open file, at its start and seekable; a MapsError if there are none."""
     with _opened(file, size, label) as archive:
-        found = headers(archive)
-        values = {name: _read(archive, name, header) for name, header in found.items()}
-        attentions = tuple(
-            GivenAttention(
-                kind,
-                values[f"{kind}_weights"],
-                values[f"{kind}_queries"],
-                values[f"{kind}_keys"],
-                values.get(f"{kind}_allowed"),
-                bool(values.get(f"{kind}_sums_to_one", True)),
-                bool(values.get(f"{kind}_signed", False)),
-            )
-            for kind in KINDS
-            if f"{kind}_weights" in values
-        )
-        texts = {name: values[name] for name in ("checkpoint", "sentence", "special") if name in values}
-        return GivenMaps(attentions, **texts)
+        values = {name: _read(archive, name, header) for name, header in headers(archive).items()}
+        attentions = []
+        for kind in KINDS:
+            parts = {part: values.pop(name) for part in _PARTS if (name := f"{kind}_{part}") in values}
+            attentions += [GivenAttention(kind, **parts)] if parts else []
+        return GivenMaps(tuple(attentions), **values)
 
 
 def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
@@ -296,18 +283,19 @@ def _opened(file: BinaryIO, size: int, label: str) -> Iterator[zipfile.ZipFile]:
 
 
 def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
-    """Read the values of one array: text as Python strings, all else as an array."""
+    """Read the values of one array: one text or bool as Python has it, texts as a list, all else as an array."""
     with within(name, MapsError):
         with archive.open(f"{name}.npy") as member:
             read_header(member)
             flat = _values(member, math.prod(header.shape), header.dtype)
             if flat is None or member.read(1):
                 raise ClauseError("is incomplete, or longer than its header states")
-        if header.dtype.kind == "U":
-            texts = flat.tolist()
-            return texts if header.shape else texts[0]
         if header.dtype.kind == "b" and (flat.view(np.uint8) > 1).any():
             raise ClauseError("contains a bool that is neither true nor false")
+        if not header.shape:
+            return flat.item()
+        if header.dtype.kind == "U":
+            return flat.tolist()
         return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)
 
 

@@ -56,12 +56,7 @@ CHUNK = 2**20
 SECONDS = 60.0
 
 
-def is_opened(name: str, source: Path) -> bool:
-    """Whether a file is one of those that are written anew."""
-    return kind(name, source) in OPENED and not name.endswith(OUTLINE)
-
-
-def kind(name: str, source: Path) -> str:
+def _ending(name: str, source: Path) -> str:
     """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
     ending, start = Path(name).suffix.lower(), kinds.start_of(source)
     torch = ending if ending in PICKLED else PICKLED[0]
@@ -69,9 +64,8 @@ def kind(name: str, source: Path) -> str:
     return own[kinds.kind_of(start, source.stat().st_size, name)]
 
 
-def write(name: str, source: Path, target: Path, *, work: Path) -> None:
-    """Rewrite one file that `is_opened`; `work` is an empty folder for temporary files."""
-    ending = kind(name, source)
+def _write(name: str, ending: str, source: Path, target: Path, *, work: Path) -> None:
+    """Rewrite one file with one of the endings `OPENED`; `work` is an empty folder for temporary files."""
     if ending == TENSORS:
         with source.open("rb") as file:
             header = tensorfile.read_header(file, source.stat().st_size, label=name)
@@ -228,15 +222,16 @@ def read(
         with files[whole[0]].open("rb") as file, (folder / whole[0]).open("xb") as made:
             shutil.copyfileobj(file, made)  # `copyfile` has the kernel copy, which the sandbox forbids
         return Read(False, (*left_out, *(name for name in files if name != whole[0])))
-    chosen = {name: path for name, path in files.items() if is_opened(name, path)}
+    endings = {name: _ending(name, path) for name, path in files.items() if not name.endswith(OUTLINE)}
+    chosen = {name: ending for name, ending in endings.items() if ending in OPENED}
     left_out += [name for name in files if name not in chosen and not is_junk(name)]
     _check_kinds(files, chosen, left_out, pickles=pickles)
     # The weights last: a wrong word in a config is found at once.
-    order = sorted(chosen, key=lambda name: (kind(name, chosen[name]) in WEIGHTS, name))
+    order = sorted(chosen, key=lambda name: (chosen[name] in WEIGHTS, name))
     for done, name in enumerate(order):
         progress(done, len(order) + 1, name)
         with_room = Path(mkdtemp(dir=work))
-        write(name, chosen[name], folder, work=with_room)
+        _write(name, chosen[name], files[name], folder, work=with_room)
         shutil.rmtree(with_room)
     progress(len(order), len(order) + 1, folder.name)
     return Read(_opens(folder), tuple(left_out))
@@ -269,12 +264,11 @@ def _files(received: Sequence[Received], work: Path, limits: UploadLimits) -> tu
 
 
 def _check_kinds(
-    files: Mapping[str, Path], chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool
+    files: Mapping[str, Path], chosen: Mapping[str, str], left_out: Sequence[str], *, pickles: bool
 ) -> None:
-    """Refuse files that cannot become a model before reading them."""
-    ending = {name: kind(name, path) for name, path in chosen.items()}
-    weights = [name for name in chosen if ending[name] in WEIGHTS]
-    refused = [name for name in weights if ending[name] in PICKLED]
+    """Refuse files that cannot become a model before reading them; `chosen` are the endings of those to be read."""
+    weights = [name for name, ending in chosen.items() if ending in WEIGHTS]
+    refused = [name for name in weights if chosen[name] in PICKLED]
     if refused and not pickles:
         raise CheckpointError(
             "{name}: this server does not accept torch.save files; save the weights as safetensors.",
@@ -290,20 +284,14 @@ def _check_kinds(
         if (problem := looked_at(path, name)[1]) is not None:
             raise CheckpointError("{label}: {problem}", label=name, problem=problem)
     names = [*chosen, *left_out]
-    there = _named(names) if names else say("nothing")
+    there: Sentence | str = joined(", ", map(shown, names[:MOST_NAMED])) or say("nothing")
+    if (more := len(names) - MOST_NAMED) > 0:
+        there = say_n("{names} and {n} more", "{names} and {n} more", more, names=there)
     raise CheckpointError(
         "None of the files contains weights ({names}). Add one that was saved as safetensors or with torch.save, "
         "or upload a zip archive with all files.",
         names=there,
     )
-
-
-def _named(names: Sequence[str]) -> Sentence:
-    named = joined(", ", map(shown, names[:MOST_NAMED]))
-    more = len(names) - MOST_NAMED
-    if more <= 0:
-        return named
-    return say_n("{names} and {n} more", "{names} and {n} more", more, names=named)
 
 
 def _opens(folder: Path) -> bool:

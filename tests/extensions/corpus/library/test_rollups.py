@@ -74,7 +74,7 @@ def test_a_quantile_is_off_by_less_than_a_bin(values, name, kind, share):
 @given(VALUES)
 def test_each_value_is_in_its_bin(values):
     bins, values = tables.Bins(-20.0, 100.0, 7), np.array(values)
-    places, edges = bins.places(values), bins.edges()
+    places, edges = bins.places(values), bins.edges
     inside = (places > 0) & (places <= bins.n)
     assert (values[places == 0] < bins.least).all()
     assert (values[places == bins.n + 1] > bins.most).all()

@@ -183,7 +183,7 @@ def test_differences_and_the_lines_that_differ_most_are_those_of_pandas(runs):
     rows = joined(runs, "distance").query("kind == 'cross' and layer == 2 and head == 1")
     rows = rows.iloc[np.argsort(-rows.gap.abs())][:4]
     assert [one.line for one in most] == rows.line.tolist()
-    assert [one.second for one in most] == pytest.approx(rows.distance_2.tolist())
+    assert [one.values[2] for one in most] == pytest.approx(rows.distance_2.tolist())
     assert all(one.source.startswith(f"Line {one.line}: ") for one in most)
 
 

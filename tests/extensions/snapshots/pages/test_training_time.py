@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.snapshots import prefetch
+from glassformer.extensions.snapshots import snapshot_run_jobs
 from glassformer.extensions.snapshots.snapshot_slider import SLIDER
 from glassformer.extensions.what_if.second_run import CHECKPOINT
 from glassformer.runs import loading
@@ -96,16 +96,16 @@ def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tm
 
 def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
     done = []
-    until(lambda: not prefetch.JOBS.n_under_way())  # what tests before have begun
+    until(lambda: not snapshot_run_jobs.JOBS.n_under_way())  # what tests before have begun
     with monkeypatch.context() as instead:
-        instead.setattr(prefetch, "_run", lambda entry, link: done.append((entry.name, link.source)))
+        instead.setattr(snapshot_run_jobs, "_run", lambda entry, link: done.append((entry.name, link.source)))
         grown(model="grown@219")
-        until(lambda: not prefetch.JOBS.n_under_way())
+        until(lambda: not snapshot_run_jobs.JOBS.n_under_way())
     assert done == [("grown@1200", "abcdef"), ("grown@10", "abcdef")]
-    assert [entry.name for entry in prefetch.neighbours("grown@2208")] == ["grown", "grown@1200"]
-    assert [entry.name for entry in prefetch.neighbours("grown")] == ["grown@2208"]
-    assert prefetch.neighbours("nothing@5") == []
-    prefetch._run(loading.found("grown@1200"), session.Link(model="grown@219", source="badcab"))
+    assert [entry.name for entry in snapshot_run_jobs.neighbours("grown@2208")] == ["grown", "grown@1200"]
+    assert [entry.name for entry in snapshot_run_jobs.neighbours("grown")] == ["grown@2208"]
+    assert snapshot_run_jobs.neighbours("nothing@5") == []
+    snapshot_run_jobs._run(loading.found("grown@1200"), session.Link(model="grown@219", source="badcab"))
     before = loading.runner().n_runs
     test = grown(model="grown@1200", src="badcab")
     assert payload(test, session.STEPPER)["run"]["target"]

@@ -13,11 +13,10 @@ import torch
 from safetensors.torch import save
 
 from glassformer.extensions.importers.library import opening
-from glassformer.extensions.uploads.library import upload_worker_client
+from glassformer.extensions.uploads.library import upload_worker
 from glassformer.extensions.uploads.library.archives import UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Received
-from glassformer.extensions.uploads.library.upload_worker import sentence
-from glassformer.extensions.uploads.library.upload_worker_client import Worker
+from glassformer.extensions.uploads.library.upload_worker import Worker, sentence
 from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
 from tests.extensions.tokenizers import test_hostile_rules
@@ -176,7 +175,7 @@ def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
     ):
         with pytest.raises(CheckpointError, match=why):
             read(files, limits=UploadLimits(**limits))
-    monkeypatch.setattr(upload_worker_client, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
+    monkeypatch.setattr(upload_worker, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
     with pytest.raises(CheckpointError, match="stopped unexpectedly"):
         read(OURS, stop=lambda: True)
     assert worker.pid is not None
@@ -198,7 +197,7 @@ def test_one_that_was_killed_is_started_again_and_what_is_read_then_counts(tmp_p
     """A process that only answers, which starts at once."""
     (tmp_path / "echo.py").write_text(ECHO)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(upload_worker_client, "MODULE", "echo")
+    monkeypatch.setattr(upload_worker, "MODULE", "echo")
     light = Worker()
     light.warm()
     for _ in range(2):
