@@ -210,7 +210,7 @@ def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
 
 def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequence[Rules]) -> Tensor:
     """The scores of a batch's choices [B, V]; if only ids are banned, the log-probabilities, changed in place."""
-    if not rules[0].any:
+    if not any(rule.any for rule in rules):
         return ban(log_probs, rules[0].config.never_written)
     rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)
     return torch.stack([rule.scores(row, text, log_sum) for row, text, log_sum, rule in rows])

@@ -22,8 +22,6 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from transformer.errors import QueryError
-from transformer.model.cache import KVCache
-from transformer.runs.decoding import DecodedRow, Prefix, write_rows
 from transformer.runs.drafting import Ids, draft_for, guess, judged, settled, verdict_of, verify_and_trace
 from transformer.runs.inputs import Source, read_source
 from transformer.runs.query import Query, Runnable
@@ -101,7 +99,7 @@ def _run_group(
     reading = read(checkpoint, asked, most_map_bytes=most_map_bytes, sources=sources)
     draft, rows = draft_for(reading), range(len(group))
     drafted = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)
-    ids = _write(reading, pause) if drafted is None else drafted
+    ids = drafted or [output.ids for output in reading.decode(pause)]
     large = most_map_bytes is not None and most_map_bytes < map_bytes(
         checkpoint.config, reading.src_ids.size(1), len(reading.sources[0].prompt_ids) + max(map(len, ids))
     )
@@ -165,7 +163,8 @@ def decode_together(
                 reading = _joined(checkpoint, group)
                 draft = draft_for(reading) if checked else None
                 found = None if draft is None else settled(reading, draft, pause)
-                written |= zip(map(id, group), found or _write(reading, pause), strict=True)
+                found = found or [output.ids for output in reading.decode(pause)]
+                written |= zip(map(id, group), found, strict=True)
     return written
 
 
@@ -180,12 +179,3 @@ def _joined(checkpoint: Runnable, group: Sequence[EncodedBatch]) -> EncodedBatch
         memory=pad_sequence(memories, batch_first=True) if memories else None,  # [B, S, D]
         seen={},
     )
-
-
-def _write(reading: EncodedBatch, pause: Pause) -> list[Ids]:
-    """What the model itself writes in a batch, step by step."""
-    config = reading.checkpoint.config
-    rows = [DecodedRow(config, *one) for one in zip(reading.queries, reading.sources, strict=True)]
-    cache = KVCache(config.n_decoder_layers)
-    prefix = Prefix(reading.checkpoint.model, reading.src_ids, cache=cache, memory=reading.memory)
-    return write_rows(prefix, config, rows, pause)
