@@ -25,8 +25,7 @@ from transformer.checkpoint import free_memory
 from transformer.checkpoint.free_memory import device_of
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
-from transformer.runs.dynamic_batching import run_together
-from transformer.runs.running import each_layer, replay, run_batch
+from transformer.runs.running import each_layer, replay, run_batch, run_together
 from transformer.runs.teacher_forcing import score
 from transformer.tap import sites
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.snapshot_names import FOLDER, SnapshotInfo
+from transformer.checkpoint.snapshots import FOLDER, SnapshotInfo
 from transformer.extensions import imported, provided
 from transformer.files import atomic_saves
 from transformer.i18n import Sentence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
 Signature = tuple[tuple[int, ...], ...]
-OWN: Final = "transformer.checkpoint.folder_format:FORMAT"  # of checkpoint folders
+OWN: Final = "transformer.checkpoint.opening:FORMAT"  # of checkpoint folders
 
 
 @dataclass(frozen=True)

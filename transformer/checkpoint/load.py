@@ -56,7 +56,7 @@ from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs import dynamic_batching, running
+from transformer.runs import running
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.reading import Pause
@@ -143,8 +143,8 @@ class Checkpoint:
     def run_together(
         self, queries: Sequence[Query], *, pause: Pause, most_map_bytes: int | None = None
     ) -> Iterator[Trace | Exception]:
-        """Run queries, those of about one length together; see `dynamic_batching.run_together`."""
-        return dynamic_batching.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
+        """Run queries, those of about one length together; see `running.run_together`."""
+        return running.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
 
     def replay(self, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
         """What a run had at some sites; see `transformer.runs.running.replay`."""

@@ -109,7 +109,7 @@ class Query:
 
     @property
     def may_join(self) -> bool:
-        """Whether it can be run together with others; see `transformer.runs.dynamic_batching`."""
+        """Whether it can be run together with others; see `transformer.runs.running`."""
         return isinstance(self.decoding, Greedy | Sampling) and not self.interventions
 
     def to_json(self) -> str:

@@ -31,9 +31,8 @@ from transformer.extensions import imported, provided
 from transformer.i18n import say
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
-from transformer.runs.array_records import ArrayRecord
+from transformer.runs.array_records import ArrayRecord, MapTables
 from transformer.runs.distribution import RuleChange, Rules, best, change, drawn_from, entropy
-from transformer.runs.map_tables import MapTables
 from transformer.runs.query import Query
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.curve import Curve, load_curve
-from transformer.checkpoint.folder_format import card_of
 from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.checkpoint.load import CARD, Checkpoint
+from transformer.checkpoint.opening import card_of
 from transformer.checkpoint.save import CURVE
 from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import CheckpointError

@@ -14,8 +14,7 @@ from glassformer.state.view import View
 from transformer import load, run
 from transformer.analysis.head_statistics import measure, measure_by_layer
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.runs.dynamic_batching import run_together
-from transformer.runs.running import each_layer
+from transformer.runs.running import each_layer, run_together
 
 ROOT = Path(__file__).parents[3] / "checkpoints"
 KINDS = ("encoder", "decoder", "cross")

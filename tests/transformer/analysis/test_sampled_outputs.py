@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.runs.test_wrapping import changed
 from transformer import Greedy, Sampling, run
-from transformer.analysis.sampled_outputs import draws, interval, log_drawn, outcomes
-from transformer.analysis.sampling_stages import entropy_of_best, entropy_of_smoothed, other_share, reshaped, spread
+from transformer.analysis.sampled_outputs import (
+    draws,
+    entropy_of_best,
+    entropy_of_smoothed,
+    interval,
+    log_drawn,
+    other_share,
+    outcomes,
+    reshaped,
+    spread,
+)
 from transformer.errors import QueryError
 from transformer.runs.distribution import sampling_distribution
 from transformer.runs.query import MOST_TOGETHER

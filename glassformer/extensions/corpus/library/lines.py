@@ -27,9 +27,9 @@ from transformer.errors import DataError, QueryError
 from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs import reading as sources
-from transformer.runs.dynamic_batching import decode_together
 from transformer.runs.inputs import Source, read_given, read_source
 from transformer.runs.query import Query
+from transformer.runs.running import decode_together
 from transformer.text.line_files import read_lines
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 

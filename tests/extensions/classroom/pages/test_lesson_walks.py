@@ -18,7 +18,7 @@ from tests.extensions.classroom.pages.test_lessons import answer, ways
 from tests.pages.conftest import MAIN, PAGES, ROOT, check
 from transformer import load
 from transformer.analysis.mask_checks import check_causality, check_padding, record_attention
-from transformer.analysis.plain_attention import without_parameters
+from transformer.analysis.one_weight import without_parameters
 from transformer.i18n import say
 
 NEXT, ALL = say("Next", about="lesson"), say("All lessons")

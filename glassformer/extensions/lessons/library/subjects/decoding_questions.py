@@ -25,7 +25,7 @@ from glassformer.extensions.lessons.library.case import (
     written,
 )
 from transformer.analysis.one_weight import hardest_step as least_sure
-from transformer.analysis.sampling_stages import Spread, reshaped, spread
+from transformer.analysis.sampled_outputs import Spread, reshaped, spread
 from transformer.i18n import say
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.trace import Trace
