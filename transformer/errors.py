@@ -1,15 +1,5 @@
 """The library's exceptions with translatable messages; `within` adds a file's name, `shown` writes a value.
 
-    GlassformerError
-    ├── ConfigError       a field of a ModelConfig is missing, of the wrong type or out of range
-    ├── CheckpointError   a file of a checkpoint folder is missing, damaged or does not fit the others
-    │   └── UnansweredError   a model of another program opens only after questions
-    ├── TokenizerError    a vocabulary's file cannot be used, or an id is outside of it
-    ├── QueryError        a request (source, settings, forced pieces) cannot be run on this checkpoint
-    │   └── NotFiniteError    no request can be run: the model computes values that are not finite
-    ├── MapsError         attention maps from elsewhere cannot be shown
-    └── DataError         a training or scoring file cannot be read
-
 Every message is one or two sentences that name the value found, the limit and the remedy, so a page can show it
 unchanged. Each class is a `ValueError`: the caller gave something that cannot be used.
 

@@ -58,11 +58,6 @@ class Lens(ArrayRecord):
         return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
 
 
-def lens_places(checkpoint: Runnable) -> tuple[StreamPlace, ...]:
-    """Where the lens reads: after the embedding and after each sub-layer of the decoder [P]."""
-    return tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")
-
-
 @torch.inference_mode()
 def read(model: Transformer, stream: Tensor) -> Tensor:
     """The prediction of a decoder stream [..., D]: log-probabilities in nats [..., V]."""
@@ -72,7 +67,8 @@ def read(model: Transformer, stream: Tensor) -> Tensor:
 @torch.inference_mode()
 def logit_lens(checkpoint: Runnable, trace: Trace, *, top: int = TOP) -> Lens:
     """Read every depth of every step of a run, and list the `top` candidates of each; it needs a decoder."""
-    where, n = lens_places(checkpoint), trace.n_steps
+    where = tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")  # [P]
+    n = trace.n_steps
     recorded = replay(checkpoint, trace, [place.site for place in where])
     rows = slice(trace.row_of(0), trace.row_of(n))
     streams = torch.stack([torch.tensor(recorded[place.site][rows]) for place in where])  # [P, N, D]

@@ -144,7 +144,8 @@ def walk(
     _check("row", query, n_queries)
     mask = _mask_of(found, n_keys, query)  # [head, key]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
-    k, v = (_for_every_head(found[name][:, :n_keys], n_heads) for name in ("keys", "values"))  # [head, key, d_head]
+    own = (found[name][:, :n_keys].astype(np.float64) for name in ("keys", "values"))  # [kv_head, key, d_head]
+    k, v = (np.repeat(each, n_heads // len(each), axis=0) for each in own)  # [head, key, d_head]
     dots = np.einsum("hd,hkd->hk", q, k)  # [head, key]
     added = recorded[f"{place(kind, layer)}.bias"][:, query, :n_keys] if biased(model.config, kind) else 0 * dots
     scores, masked = _scores(dots, how, added, mask)
@@ -205,11 +206,6 @@ def _mask_of(found: Mapping[str, np.ndarray], n_keys: int, query: int) -> np.nda
             "row {row} sees keys after key {last}, so these keys cannot be left out.", row=query + 1, last=n_keys
         )
     return mask[:, :n_keys]
-
-
-def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:
-    """Keys or values [kv_head, key, d_head], each as often as heads of queries share it, in float64."""
-    return np.repeat(x.astype(np.float64), n_heads // len(x), axis=0)
 
 
 def _scores(dots: np.ndarray, how: Scoring, added: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -228,8 +228,6 @@ def main() -> None:
 
 def measure(config: ModelConfig) -> Gains:
     """Measure in this process, whose torch then has one thread."""
-    pass  # torch and its compiler, which the app's process needs not
-
     steps = Steps(config, n_source=min(_SOURCE, config.max_len), n_written=min(_WRITTEN, config.max_len))
     ways = {"eager": steps.eager, "lean": steps.as_drafts(int8=False), "int8": steps.as_drafts(int8=True)}
     problem, began = "", time.perf_counter()

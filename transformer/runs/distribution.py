@@ -157,7 +157,9 @@ class Rules:
         """
         config, own = self.config, log_probs.clone()
         if config.repetition_penalty != 1.0:
-            _lower(own, sorted(set(text)), config.repetition_penalty, log_sum)
+            there, penalty = sorted(set(text)), config.repetition_penalty
+            logits = own[there] + log_sum
+            own[there] = torch.where(logits < 0, logits * penalty, logits / penalty) - log_sum
         ban(own, [*config.never_written, *self._closed(text)])
         only = self.only_at(len(text) - self.n_prompt)
         if only is not None:
@@ -192,12 +194,6 @@ class Rules:
             yield from config.end_ids
         if written == len(config.forced_ids):
             yield from config.first_banned_ids
-
-
-def _lower(log_probs: Tensor, ids: Sequence[int], penalty: float, log_sum: float) -> None:
-    """Divide or multiply some logits, in place."""
-    logits = log_probs[ids] + log_sum
-    log_probs[ids] = torch.where(logits < 0, logits * penalty, logits / penalty) - log_sum
 
 
 def _repeating(text: Sequence[int], n: int) -> Iterator[int]:

@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from transformer.errors import QueryError
-from transformer.model.anatomy import Attention, Kind, anatomy
+from transformer.model.anatomy import Kind, anatomy
 from transformer.model.taps import NO_TAP, Observer, Tap
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_of_run
@@ -125,8 +125,6 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     read_ids, src_mask = torch.tensor([trace.read_ids], dtype=torch.long), model.source_mask(src_ids)
     seen |= recording_pass.read_target(model, read_ids, memory, src_mask, sites, tap=tap)
     values = {site: recording_pass.alone(site, value) for site, value in seen.items()}
-    for value in values.values():
-        value.flags.writeable = False
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
             raise QueryError(
@@ -171,25 +169,20 @@ def each_layer(
 
     def see(site: str, value: Tensor) -> None:  # all are computed, as when they were recorded
         if site in sites:
-            results[sites[site]] = work(_alone(value), sites[site])
+            results[sites[site]] = work(recording_pass.alone(site, value), sites[site])
             if len(results) == len(sites):
                 raise _EnoughError
 
-    with suppress(_EnoughError):
-        _pass(checkpoint, trace, attention, tap.also(Observer([WEIGHTS], see)))
+    model, src_ids, tap = checkpoint.model, torch.tensor([trace.src_ids]), tap.also(Observer([WEIGHTS], see))
+    with suppress(_EnoughError):  # source and output are read as in the recording pass; no logits are needed
+        memory = model.encode(src_ids, tap=tap) if model.anatomy.reads else None
+        if attention.stack == "decoder":
+            model.decode(torch.tensor([trace.read_ids]), memory, model.source_mask(src_ids), tap=tap)
     return [results[layer] for layer in wanted]
 
 
 class _EnoughError(Exception):
     """All requested values were seen."""
-
-
-def _pass(checkpoint: Runnable, trace: Trace, attention: Attention, tap: Tap) -> None:
-    """Read the source and the output as the recording pass did; no logits are needed."""
-    model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
-    memory = model.encode(src_ids, tap=tap) if model.anatomy.reads else None
-    if attention.stack == "decoder":
-        model.decode(torch.tensor([trace.read_ids]), memory, model.source_mask(src_ids), tap=tap)
 
 
 def _by_prefixes(checkpoint: Runnable, trace: Trace, site: str, tap: Tap) -> np.ndarray:
@@ -199,14 +192,7 @@ def _by_prefixes(checkpoint: Runnable, trace: Trace, site: str, tap: Tap) -> np.
     if site not in seen:
         read_ids, mask = torch.tensor([trace.read_ids]), model.source_mask(src_ids)
         seen = recording_pass.read_target(model, read_ids, memory, mask, [site], passed=[WEIGHTS], tap=tap)
-    return _alone(seen[site])
-
-
-def _alone(value: Tensor) -> np.ndarray:
-    """The one run of its batch, read-only."""
-    maps: np.ndarray = value[0].numpy(force=True)
-    maps.flags.writeable = False
-    return maps
+    return recording_pass.alone(site, seen[site])
 
 
 READ_ROWS = 8  # in one batch: with more, an ordinary processor computes no faster

@@ -32,7 +32,7 @@ from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ROWS, Rules, logits_of, ranks_of
-from transformer.runs.inputs import PreparedReference, Reference, Source, read_given
+from transformer.runs.inputs import PreparedReference, Reference, read_given
 from transformer.runs.query import Query, Runnable
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.running import run
@@ -40,7 +40,6 @@ from transformer.runs.running import run
 if TYPE_CHECKING:
     import pandas as pd
 
-    from transformer.model.transformer import Transformer
 
 N_BEST = 10
 _LAST = "decoder.output"
@@ -191,9 +190,14 @@ def judge(
     given = read_given(checkpoint, query, reference, with_end=with_end)
     tap = both(tap_for(query.interventions, checkpoint), tap)
     read_ids, first = (*given.before, *given.ids[:-1]), len(given.before) - 1
-    hidden = _vectors(checkpoint.model, given.source, read_ids, tap)[first:]  # [N, D]
+    model, src_ids, target = checkpoint.model, torch.tensor([given.source.ids]), torch.tensor([read_ids])
+    memory, _ = recording_pass.read_source(model, src_ids, (), tap=tap)
+    src_mask = model.source_mask(src_ids) if memory is not None else None
+    # The last vectors of the decoder, each as the step saw it that had read no more.
+    read = recording_pass.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)
+    hidden = read[_LAST][0, first:]  # [N, D]
     parts = [*_judged(checkpoint, hidden, given, tap)]
-    check_recorded((part[0] for part in parts), lambda seen: [*logits_of(checkpoint.model, hidden, tap=seen)], tap=tap)
+    check_recorded((part[0] for part in parts), lambda seen: [*logits_of(model, hidden, tap=seen)], tap=tap)
     losses, ranks, own, own_probs, best, best_probs = (
         torch.cat(part).numpy(force=True) for part in zip(*parts, strict=True)
     )
@@ -215,14 +219,6 @@ def judge(
         vocabulary=vocabulary,
         causal=tap.causal,
     )
-
-
-def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap: Tap) -> Tensor:
-    """The last vectors of the decoder [T, D], each as the step saw it that had read no more."""
-    src_ids, target = torch.tensor([source.ids]), torch.tensor([read_ids])
-    memory, _ = recording_pass.read_source(model, src_ids, (), tap=tap)
-    src_mask = model.source_mask(src_ids) if memory is not None else None
-    return recording_pass.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)[_LAST][0]
 
 
 def _judged(checkpoint: Runnable, hidden: Tensor, given: PreparedReference, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
