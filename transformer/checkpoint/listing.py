@@ -17,12 +17,13 @@ from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.snapshots import FOLDER, SnapshotInfo
 from transformer.extensions import imported, provided
 from transformer.files import atomic_saves
+from transformer.files.untrusted_folder import Version, version_now
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
-Signature = tuple[tuple[int, ...], ...]
+Signature = tuple[Version, ...]
 OWN: Final = "transformer.checkpoint.opening:FORMAT"  # of checkpoint folders
 
 
@@ -131,15 +132,7 @@ def signature(folder: Path, names: Iterable[str] | None = None) -> Signature:
 
     `names` are files in the folder, by default those that `entry_at` reads; "" is the folder itself, or a file.
     """
-    return tuple(_version(folder / name) for name in (own_format().names() if names is None else names))
-
-
-def _version(file: Path) -> tuple[int, ...]:
-    try:
-        found = file.stat()
-    except (OSError, RuntimeError):
-        return ()
-    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return tuple(version_now(folder / name) for name in (own_format().names() if names is None else names))
 
 
 def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:

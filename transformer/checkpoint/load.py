@@ -223,7 +223,7 @@ def _loaded(
     config, warnings = read_config(config_file, label=files.label(CONFIG))
     small = {CONFIG: config_file}
     small |= {file: files.read(file, limit=limit) for file, limit in tokenizer_files(files, config).items()}
-    card, card_warnings = _card(files)
+    card, card_warnings = card_of(files)
     label, opening = _weights(folder, files, config, step=step, inside=inside)
     with opening as (file, size):
         header = tensorfile.read_header(file, size, label=label)
@@ -275,7 +275,8 @@ def _hash_of_values(small: Mapping[str, bytes], model: Transformer) -> str:
     return hash_of({**small, **digests})
 
 
-def _card(files: FolderFiles) -> tuple[Card, Sequence[str]]:
+def card_of(files: FolderFiles) -> tuple[Card, Sequence[str]]:
+    """What the card of a folder says, nothing if there is none or it cannot be read; and a warning of that."""
     if not files.has(CARD):
         return Card(), ()
     try:

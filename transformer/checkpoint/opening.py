@@ -15,12 +15,10 @@ from typing import Any, Final
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint import snapshots
-from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
-from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.consistency import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.listing import Entry, Format, LoadOptions
-from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
+from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, card_of, read_config
 from transformer.checkpoint.named import check_name, named
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
@@ -46,7 +44,7 @@ class FolderFormat(Format):
         """The entry, with its fault if it has one."""
         try:
             files = FolderFiles(place, inside=root)
-            card = card_of(files)
+            card, _ = card_of(files)
         except CheckpointError as error:
             return Entry(name, place, error.sentence, name, root)
         try:
@@ -65,16 +63,6 @@ class FolderFormat(Format):
     def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[SnapshotInfo, ...], tuple[Sentence, ...]]:
         """What is next to it."""
         return snapshots.moments(folder, inside=inside)
-
-
-def card_of(files: FolderFiles) -> Card:
-    """What the card of a folder says; nothing if there is none, or it cannot be read."""
-    if not files.has(CARD):
-        return Card()
-    try:
-        return read_card(files.read(CARD, limit=MAX_CARD))[0]
-    except CheckpointError:
-        return Card()  # a card is for people; loading warns of it
 
 
 def _check(files: FolderFiles) -> None:

@@ -32,7 +32,9 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
     except UnicodeDecodeError as error:
         raise ClauseError("it is not valid UTF-8 (at byte {byte})", byte=error.start) from None
-    _check_marks(content)
+    marks = sum(map(content.count, (b",", b"[", b"{")))
+    if marks > MAX_MARKS:
+        raise ClauseError("it has {n:,} commas and opening brackets; the limit is {most:,}", n=marks, most=MAX_MARKS)
     _check_depth(text, max_depth)
     try:
         value = json.loads(
@@ -50,12 +52,6 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     if _HALF.search(text):
         _check_text(value)
     return value
-
-
-def _check_marks(content: bytes) -> None:
-    marks = sum(map(content.count, (b",", b"[", b"{")))
-    if marks > MAX_MARKS:
-        raise ClauseError("it has {n:,} commas and opening brackets; the limit is {most:,}", n=marks, most=MAX_MARKS)
 
 
 def _check_depth(text: str, max_depth: int) -> None:

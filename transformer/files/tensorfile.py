@@ -67,25 +67,21 @@ def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = Non
     `CheckpointError` says that it is too short, too long or cut off, or its header is not valid.
     """
     with within(label):
-        return _header(file, size, most)
-
-
-def _header(file: BinaryIO, size: int, most: int | None) -> Header:
-    length = _header_length(file.read(LENGTH_BYTES), size)
-    content = file.read(length)
-    _check_number(content.count(b'"dtype"'), most)  # before the many are parsed
-    try:
-        record = strictjson.parse(content, max_depth=4)
-    except ClauseError as error:
-        raise ClauseError("its header cannot be read: {problem}", problem=error.sentence) from None
-    if not isinstance(record, dict):
-        raise ClauseError("its header is not a JSON object")
-    said = record.pop("__metadata__", None)
-    metadata = {key: text for key, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
-    _check_number(len(record), most)  # a name can be written in other ways
-    infos = [(name, _info(name, value)) for name, value in record.items()]
-    infos.sort(key=lambda item: (item[1].begin, item[1].end))
-    _check_layout(infos, size - LENGTH_BYTES - length)
+        length = _header_length(file.read(LENGTH_BYTES), size)
+        content = file.read(length)
+        _check_number(content.count(b'"dtype"'), most)  # before the many are parsed
+        try:
+            record = strictjson.parse(content, max_depth=4)
+        except ClauseError as error:
+            raise ClauseError("its header cannot be read: {problem}", problem=error.sentence) from None
+        if not isinstance(record, dict):
+            raise ClauseError("its header is not a JSON object")
+        said = record.pop("__metadata__", None)
+        metadata = {key: text for key, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
+        _check_number(len(record), most)  # a name can be written in other ways
+        infos = [(name, _info(name, value)) for name, value in record.items()]
+        infos.sort(key=lambda item: (item[1].begin, item[1].end))
+        _check_layout(infos, size - LENGTH_BYTES - length)
     return Header(dict(infos), LENGTH_BYTES + length, metadata)
 
 

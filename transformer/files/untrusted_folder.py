@@ -97,12 +97,12 @@ class FolderFiles:
             status = os.fstat(file.fileno())
             self._check_regular(name, status)
             self._check_inside(_path_of(file.fileno()))
-            self._versions[self._root / name] = _version(status)
+            self._versions[self._root / name] = version_of(status)
             yield file, status.st_size
 
     def changed(self) -> list[str]:
         """Names of the files that were replaced or rewritten since they were opened."""
-        return [path.name for path, version in self._versions.items() if _version_now(path) != version]
+        return [path.name for path, version in self._versions.items() if version_now(path) != version]
 
     def _inside(self, name: str) -> Path:
         path = (self._root / name).resolve(strict=True)
@@ -195,15 +195,17 @@ def _path_of(descriptor: int) -> Path | None:
         return None
 
 
-def _version(status: os.stat_result) -> Version:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+def version_of(status: os.stat_result) -> Version:
+    """What changes when a file is changed or replaced."""
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _version_now(path: Path) -> Version | None:
+def version_now(path: Path) -> Version:
+    """That of a file as it is now; empty if there is none, or no link leads to it."""
     try:
-        return _version(path.stat())
-    except OSError:
-        return None
+        return version_of(path.stat())
+    except (OSError, RuntimeError):
+        return ()
 
 
 def read_start(path: Path, most: int = -1) -> bytes:

@@ -102,7 +102,32 @@ class Sentence(str):
         return type(self), self.made_of
 
 
-class Template(Sentence):
+class _Filled(Sentence):
+    """A template with its values, which are the last part of what it is made of."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _template(language: str, *made_of: Any) -> str:
+        raise NotImplementedError
+
+    @classmethod
+    def _english(cls, *made_of: Any) -> str:
+        return filled(cls._template(ENGLISH, *made_of), made_of[-1])
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        told = {name: _inside(value, language) for name, value in self.made_of[-1].items()}
+        if language == PSEUDO:
+            english = self._template(ENGLISH, *self.made_of)
+            return catalogue.marked(filled(catalogue.longer(english), told), nested=nested)
+        try:
+            return filled(self._template(language, *self.made_of), told, language)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+
+
+class Template(_Filled):
     """A template with its values: English, with a `{name}` or `{name:format}` for each value.
 
     There may be another for all numbers but 1, where the value `n` chooses, and what the template is about.
@@ -111,49 +136,27 @@ class Template(Sentence):
     __slots__ = ()
 
     @staticmethod
-    def _english(one: str, many: str | None, about: str, values: Mapping[str, Any]) -> str:
-        return filled(one if many is None or values["n"] == 1 else many, values)
+    def _template(language: str, *made_of: Any) -> str:
+        one, many, about, values = made_of
+        if many is None:
+            return template(one, language, about=about)
+        return plural_template(one, many, values["n"], language, about=about)
 
     @property
     def values(self) -> Mapping[str, Any]:
         """What stands for each name."""
-        return MappingProxyType(dict(self.made_of[3]))
-
-    def in_language(self, language: str, *, nested: bool = False) -> str:
-        """See `Sentence`."""
-        one, many, about, values = self.made_of
-        told = {name: _inside(value, language) for name, value in values.items()}
-        if language == PSEUDO:
-            english = one if many is None or values["n"] == 1 else many
-            return catalogue.marked(filled(catalogue.longer(english), told), nested=nested)
-        try:
-            return filled(
-                template(one, language, about=about)
-                if many is None
-                else plural_template(one, many, values["n"], language, about=about),
-                told,
-                language,
-            )
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+        return MappingProxyType(dict(self.made_of[-1]))
 
 
-class Written(Sentence):
-    """A template that data give in several languages, with its values."""
+class Written(_Filled):
+    """A template that data give in several languages, with its values; English where they lack a language."""
 
     __slots__ = ()
 
     @staticmethod
-    def _english(texts: Mapping[str, str], values: Mapping[str, Any]) -> str:
-        return filled(texts[ENGLISH], values)
-
-    def in_language(self, language: str, *, nested: bool = False) -> str:
-        """See `Sentence`; English where the data lack a language."""
-        texts, values = self.made_of
-        told = {name: _inside(value, language) for name, value in values.items()}
-        if language == PSEUDO:
-            return catalogue.marked(filled(catalogue.longer(texts[ENGLISH]), told), nested=nested)
-        return filled(texts.get(language, texts[ENGLISH]), told, language)
+    def _template(language: str, *made_of: Any) -> str:
+        texts: Mapping[str, str] = made_of[0]
+        return texts.get(language, texts[ENGLISH])
 
     def __reduce__(self) -> tuple[object, ...]:
         texts, values = self.made_of

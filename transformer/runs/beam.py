@@ -140,7 +140,10 @@ class _Beams:
         self.log_probs, self.lowered, chosen = log_probs[kept], lowered[kept].nan_to_num(0.0), chosen[kept]
         self.prefix.select(rows[kept].flatten())
         self.prefix.append(chosen.flatten())
-        self._set_aside(torch.isin(chosen, torch.tensor(self.config.end_ids)))
+        ended = torch.isin(chosen, torch.tensor(self.config.end_ids))
+        for row, beam in (ended & (self.log_probs > -torch.inf)).nonzero().tolist():
+            self.finished[self.searched[row]].append(self._hypothesis(row, beam, ended=True))
+        self.log_probs = self.log_probs.masked_fill(ended, -torch.inf)
 
     def best(self) -> tuple[tuple[Hypothesis, ...], ...]:
         """For each sentence its best hypotheses, best first."""
@@ -162,11 +165,6 @@ class _Beams:
             if bound <= worst and self.config.repetition_penalty >= 1.0:  # below 1 it may rise
                 self.log_probs[row] = -torch.inf
         return bool((self.log_probs == -torch.inf).all())
-
-    def _set_aside(self, ended: Tensor) -> None:
-        for row, beam in (ended & (self.log_probs > -torch.inf)).nonzero().tolist():
-            self.finished[self.searched[row]].append(self._hypothesis(row, beam, ended=True))
-        self.log_probs = self.log_probs.masked_fill(ended, -torch.inf)
 
     def _hypothesis(self, row: int, beam: int, *, ended: bool) -> Hypothesis:
         ids = tuple(self.prefix.written[row * self.size + beam].tolist())

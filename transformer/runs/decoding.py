@@ -135,7 +135,10 @@ def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | No
         scores = scores_of(log_probs, prefix.ids, prefix.log_sums, rules)  # [B, V]
         if rules[0].any:
             check_open(scores)
-        ids = _force(scores.argmax(dim=-1), forced, index)  # [B]
+        ids = scores.argmax(dim=-1)  # [B]
+        for row, wanted in enumerate(forced or ()):
+            if index < len(wanted):
+                ids[row] = wanted[index]
         chosen = log_probs.gather(1, ids[:, None])[:, 0].tolist()
         step_ids = tuple(config.fill_id if over else i for i, over in zip(ids.tolist(), finished, strict=True))
         step_log_probs = tuple(0.0 if over else value for value, over in zip(chosen, finished, strict=True))
@@ -144,14 +147,6 @@ def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | No
         if all(finished):
             return
         prefix.append(torch.tensor(step_ids))
-
-
-def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> Tensor:
-    """Replace the choice in the rows whose forced prefix reaches this round."""
-    for row, wanted in enumerate(forced or ()):
-        if index < len(wanted):
-            ids[row] = wanted[index]
-    return ids
 
 
 def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
