@@ -107,10 +107,13 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOTSUP, 
 
 def exchange(a: Path, b: Path) -> bool:
     """Let two existing folders change names; False if the system cannot do it there, an `OSError` if it failed."""
-    call = _call()
-    if call is None:
-        return False
-    if call(os.fsencode(a), os.fsencode(b)) == 0:
+    name = {"linux": "renameat2", "darwin": "renamex_np"}.get(sys.platform, "")
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None) if name else None
+    if function is None:
+        return False  # Windows; glibc before 2.28
+    here, there = ctypes.c_char_p(os.fsencode(a)), ctypes.c_char_p(os.fsencode(b))
+    places = (_AT_FDCWD, here, _AT_FDCWD, there, _RENAME_EXCHANGE)
+    if function(*(places if name == "renameat2" else (here, there, _RENAME_SWAP))) == 0:
         return True
     code = ctypes.get_errno()
     if code in _CANNOT:
@@ -139,19 +142,3 @@ def write_whole(path: Path, content: bytes, partial: Path) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _call() -> Callable[[bytes, bytes], int] | None:
-    """The function of the C library for two paths, None if there is none."""
-    if sys.platform not in ("linux", "darwin"):
-        return None
-    name = "renameat2" if sys.platform == "linux" else "renamex_np"
-    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    if function is None:
-        return None  # glibc before 2.28
-    function.restype = ctypes.c_int
-    if sys.platform == "linux":
-        function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-        return lambda a, b: int(function(_AT_FDCWD, a, _AT_FDCWD, b, _RENAME_EXCHANGE))
-    function.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint)
-    return lambda a, b: int(function(a, b, _RENAME_SWAP))

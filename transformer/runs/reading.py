@@ -36,18 +36,6 @@ _BYTES = 4  # of a weight, in float32
 
 
 @dataclass(frozen=True)
-class Sites:
-    """The sites of one pass."""
-
-    recorded: tuple[str, ...]  # names or patterns of what is kept
-    passed: tuple[str, ...]  # of what is computed as if kept, checked to be finite, and dropped
-
-    def kept(self, seen: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What an earlier pass recorded, without maps if this one drops them."""
-        return {site: value for site, value in seen.items() if not self.passed or not site.endswith(".weights")}
-
-
-@dataclass(frozen=True)
 class Keeping:
     """What a run records."""
 
@@ -56,16 +44,19 @@ class Keeping:
     # Most memory for the maps of one run, which keeps none if they need more. None: it keeps them all.
     most_bytes: int | None = None
 
-    def sites(self, n_source: int, n_target: int) -> Sites:
-        """The sites of a pass over this many tokens of the source and the output; 0 where not known yet."""
+    def sites(self, n_source: int, n_target: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Sites, or patterns, of a pass over this many tokens of the source and the output; 0 where not known yet.
+
+        First those that are kept, then those that are computed as if kept, checked to be finite, and dropped.
+        """
         own_masks = ["decoder.*.self_attn.mask"] * bool(self.config.windows)
         logits = ["logits"] * anatomy(self.config).writes
         always = ("*.0.*_attn.mask", *own_masks, *logits)
         if not self.maps:
-            return Sites(always, ())
+            return always, ()
         if self.most_bytes is not None and map_bytes(self.config, n_source, n_target) > self.most_bytes:
-            return Sites(always, (WEIGHTS,))
-        return Sites((*always, WEIGHTS), ())
+            return always, (WEIGHTS,)
+        return (*always, WEIGHTS), ()
 
 
 def map_bytes(config: ModelConfig, n_source: int, n_target: int) -> int:
@@ -234,10 +225,10 @@ class EncodedBatch:
         read_ids = padded(
             [source.prompt_ids + output.ids[:-1] for _, source, output in rows], self.checkpoint.config.fill_id
         )
-        mask, sites = model.source_mask(self.src_ids), self.keeping.sites(self.src_ids.size(1), read_ids.size(1))
-        seen = sites.kept(self.seen) | recording_pass.read_target(
-            model, read_ids, self.memory, mask, sites.recorded, passed=sites.passed, tap=self.tap
-        )
+        recorded, passed = self.keeping.sites(self.src_ids.size(1), read_ids.size(1))
+        mask = model.source_mask(self.src_ids)
+        seen = {site: value for site, value in self.seen.items() if not passed or not site.endswith(".weights")}
+        seen |= recording_pass.read_target(model, read_ids, self.memory, mask, recorded, passed=passed, tap=self.tap)
         record = RecordedRun(
             self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started, self.tap.causal, cut
         )
@@ -268,8 +259,8 @@ def read(
         )
     src_ids = padded([source.ids for source in sources], checkpoint.config.fill_id)  # [B, S]
     keeping = Keeping(checkpoint.config, maps=maps, most_bytes=most_map_bytes)
-    sites = keeping.sites(src_ids.size(1), 0)
-    memory, seen = recording_pass.read_source(checkpoint.model, src_ids, sites.recorded, passed=sites.passed, tap=tap)
+    recorded, passed = keeping.sites(src_ids.size(1), 0)
+    memory, seen = recording_pass.read_source(checkpoint.model, src_ids, recorded, passed=passed, tap=tap)
     return EncodedBatch(checkpoint, queries, sources, src_ids, memory, seen, keeping, tap, started)
 
 

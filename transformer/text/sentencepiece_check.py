@@ -57,13 +57,10 @@ def fields(message: memoryview) -> Iterator[Field]:
         if len(content) < length:
             raise _damaged(position)
         position += length
-        yield number, _value(kind, content)
-
-
-def _value(kind: int, content: memoryview) -> int | float | memoryview:
-    if kind == 5:
-        return float(struct.unpack("<f", content)[0])
-    return int.from_bytes(content, "little") if kind == 1 else content
+        if kind == 5:
+            yield number, float(struct.unpack("<f", content)[0])
+        else:
+            yield number, int.from_bytes(content, "little") if kind == 1 else content
 
 
 def _varint(message: memoryview, position: int) -> tuple[int, int]:
