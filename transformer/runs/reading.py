@@ -213,10 +213,10 @@ class EncodedBatch:
                 outputs |= zip(rows, map(DecodedOutput, written), strict=True)
                 continue
             forced, size, alpha = [source.forced for source in sources], beams.size, beams.length_penalty
-            for step in beam_search(prefix, size=size, alpha=alpha, max_new=most, forced=forced, watch=watch):
-                best = step.best
+            for best in beam_search(prefix, size=size, alpha=alpha, max_new=most, forced=forced, watch=watch):
+                found = best
                 pause()
-            outputs |= zip(rows, map(_chosen, queries, best), strict=True)
+            outputs |= zip(rows, map(_chosen, queries, found), strict=True)
         return [outputs[row] for row in range(len(self.queries))]
 
     def finish(self, outputs: Sequence[DecodedOutput], *, cut: bool = False) -> tuple[Trace, ...]:

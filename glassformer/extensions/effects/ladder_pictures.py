@@ -25,7 +25,6 @@ from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.server.jobs import SMALL
 from glassformer.server.model_runner import cost_of
-from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import anatomy
@@ -33,6 +32,7 @@ from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Greedy, Runnable
 from transformer.runs.running import write
+from transformer.runs.teacher_forcing import read_at_once
 from transformer.runs.trace import Trace
 
 Climb = list[tuple[float, str]]
