@@ -188,7 +188,7 @@ def _row(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores, mask and weights [K] of the row that was picked, in the first layer."""
     scores, mask, weights = _first_layer(case, "scores", "mask", "weights")
     where = int(case.picked["head"]) - 1, int(case.picked["query"]) - 1
-    return scores[where], np.broadcast_to(mask, scores.shape)[where].copy(), weights[where]
+    return scores[where].copy(), np.broadcast_to(mask, scores.shape)[where].copy(), weights[where]
 
 
 def _first_layer(case: Case, *names: str) -> list[np.ndarray]:
