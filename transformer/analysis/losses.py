@@ -26,7 +26,7 @@ from torch import Tensor
 from transformer.analysis.hidden_pieces import MASK_PIECES, hide, mask_id
 from transformer.errors import ConfigError, DataError, QueryError, shown
 from transformer.files import untrusted_folder
-from transformer.i18n import say, say_n
+from transformer.i18n import say
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.config_fields import Ids
@@ -97,14 +97,12 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
         )
     if len(columns) > 2 or not all(columns):
         raise DataError(
-            say_n(
-                "{file}, line {number}: expected `source TAB target` or a text, found {n} column: {found}.",
-                "{file}, line {number}: expected `source TAB target` or a text, found {n} columns: {found}.",
-                len(columns),
-                file=label,
-                number=number,
-                found=shown(columns),
-            )
+            "{file}, line {number}: expected `source TAB target` or a text, found {n} column: {found}.",
+            "{file}, line {number}: expected `source TAB target` or a text, found {n} columns: {found}.",
+            len(columns),
+            file=label,
+            number=number,
+            found=shown(columns),
         )
     if len(columns) != expected:
         raise DataError(

@@ -12,7 +12,6 @@ import re
 from typing import Any
 
 from transformer.errors import ClauseError, shown
-from transformer.i18n import say_n
 
 MAX_DEPTH = 16
 MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits
@@ -75,12 +74,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(digits: str) -> int:
     if len(digits) > MAX_NUMBER:
         raise ClauseError(
-            say_n(
-                "it contains a number with {n:,} digit; the limit is {most}",
-                "it contains a number with {n:,} digits; the limit is {most}",
-                len(digits),
-                most=MAX_NUMBER,
-            )
+            "it contains a number with {n:,} digit; the limit is {most}",
+            "it contains a number with {n:,} digits; the limit is {most}",
+            len(digits),
+            most=MAX_NUMBER,
         )
     return int(digits)
 

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import strictjson
-from transformer.i18n import say_n
 
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
@@ -128,11 +127,7 @@ def read_into(
 def _header_length(start: bytes, size: int) -> int:
     if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
         raise ClauseError(
-            say_n(
-                "is too short for a safetensors file ({n} byte)",
-                "is too short for a safetensors file ({n} bytes)",
-                size,
-            )
+            "is too short for a safetensors file ({n} byte)", "is too short for a safetensors file ({n} bytes)", size
         )
     if start.startswith(b"version "):
         raise ClauseError("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`")
@@ -213,9 +208,7 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int) -> None:
         )
     if size > end:
         raise ClauseError(
-            say_n(
-                "is {n:,} byte too long: its tensors end before the file does",
-                "is {n:,} bytes too long: its tensors end before the file does",
-                size - end,
-            )
+            "is {n:,} byte too long: its tensors end before the file does",
+            "is {n:,} bytes too long: its tensors end before the file does",
+            size - end,
         )

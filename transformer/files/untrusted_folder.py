@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from transformer.errors import CheckpointError, DataError, shown, within
 from transformer.files import atomic_saves, strictjson
-from transformer.i18n import say, say_n
+from transformer.i18n import say
 
 # Opening a pipe would block; a link that appeared since the check is not followed.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
@@ -125,13 +125,11 @@ class FolderFiles:
     def _check_size(self, name: str, size: int, limit: int) -> None:
         if size > limit:
             raise CheckpointError(
-                say_n(
-                    "{label}: has {n:,} byte; the limit is {limit:,}.",
-                    "{label}: has {n:,} bytes; the limit is {limit:,}.",
-                    size,
-                    label=self.label(name),
-                    limit=limit,
-                )
+                "{label}: has {n:,} byte; the limit is {limit:,}.",
+                "{label}: has {n:,} bytes; the limit is {limit:,}.",
+                size,
+                label=self.label(name),
+                limit=limit,
             )
 
     def _check_regular(self, name: str, status: os.stat_result) -> None:
