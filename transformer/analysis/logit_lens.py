@@ -13,8 +13,6 @@ al., "Eliciting Latent Predictions from Transformers with the Tuned Lens" (2023)
 Shapes: P places, N steps, K candidates listed, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 
@@ -51,7 +49,7 @@ class Lens(ArrayRecord):
         """Probability of the piece that the output has [P, N]."""
         return np.exp(self.log_prob)
 
-    def by_layer(self) -> Lens:
+    def by_layer(self) -> "Lens":
         """Only the places that end a layer, and the embedding."""
         kept = [index for index, place in enumerate(self.places) if place.ends_layer]
         arrays = {field.name: getattr(self, field.name)[kept] for field in fields(self) if field.name != "places"}

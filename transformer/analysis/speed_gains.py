@@ -8,8 +8,6 @@ needs a C++ compiler, and failures there harm nobody.
 Source: Ansel et al., "PyTorch 2" (2024), section 3, for `torch.compile`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json
@@ -25,7 +23,7 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -37,11 +35,9 @@ from transformer.model.anatomy import anatomy
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.module import Linear
+from transformer.model.transformer import Transformer
 from transformer.runs.array_records import Progress
 from transformer.runs.drafting import drafters
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
 
 
 @dataclass

@@ -9,8 +9,6 @@ bits, which takes half of the memory and more time. The largest file is never in
 as they are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence

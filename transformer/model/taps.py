@@ -14,8 +14,6 @@ A module's settings, such as its matrices or the scale of its scores, pass throu
 `SITES` and `SETTINGS` of `transformer.model.sites` list them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -77,17 +75,17 @@ class Tap:
         """Whether a visitor looks at this value; if not, it need not be computed."""
         return any(visitor.wants(self._prefix + name) for visitor in self.visitors)
 
-    def child(self, *parts: str | int) -> Tap:
+    def child(self, *parts: str | int) -> "Tap":
         """The tap for a part of this module: the same visitors, one level deeper."""
         if not self.visitors:
             return self
         return Tap(self.visitors, f"{self._prefix}{'.'.join(map(str, parts))}.", self._offset)
 
-    def at(self, offset: int) -> Tap:
+    def at(self, offset: int) -> "Tap":
         """The tap for a call whose first query has this position (0 unless there is a cache)."""
         return Tap(self.visitors, self._prefix, offset) if self.visitors else self
 
-    def also(self, *visitors: Hook) -> Tap:
+    def also(self, *visitors: Hook) -> "Tap":
         """The tap with more visitors, which come after its own."""
         return Tap((*self.visitors, *visitors), self._prefix, self._offset) if visitors else self
 

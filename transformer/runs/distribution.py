@@ -18,25 +18,19 @@ tests compare.
 Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.taps import NO_TAP, Tap
-from transformer.runs.query import Decoding, Sampling
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
 from transformer.errors import QueryError
 from transformer.model.config import ModelConfig
+from transformer.model.taps import NO_TAP, Tap
+from transformer.model.transformer import Transformer
+from transformer.runs.query import Decoding, Sampling
 
 RuleChange = Literal["closed", "lowered", "raised"]
 
