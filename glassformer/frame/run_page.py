@@ -24,7 +24,7 @@ from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import global_params, language, session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.snapshots import at_step, split
+from transformer.checkpoint.snapshot_names import at_step, split
 from transformer.errors import GlassformerError, UnansweredError
 from transformer.i18n import Sentence, languages, name_of, say, say_n
 from transformer.model.anatomy import Kind, anatomy

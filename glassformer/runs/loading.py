@@ -36,7 +36,8 @@ from glassformer.server.model_runner import ModelRunner
 from glassformer.server.streamlit_private import session_id
 from glassformer.shared.drawing import plain
 from glassformer.shared.i18n import st
-from transformer.checkpoint import free_memory, snapshots
+from transformer.checkpoint import free_memory
+from transformer.checkpoint import snapshot_names as snapshots
 from transformer.checkpoint.free_memory import CPU, Progress
 from transformer.checkpoint.listing import Entry, ListingCache, LoadOptions, Signature, listing, own_format, signature
 from transformer.errors import QueryError, shown

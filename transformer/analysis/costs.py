@@ -15,11 +15,13 @@ Source: Vaswani et al. (2017), section 4 and table 1, which give the orders nÂ²Â
 Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import torch
@@ -29,7 +31,9 @@ from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Observer, tap_of
-from transformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
 SAID: dict[str, Sentence] = {

@@ -16,17 +16,21 @@ Shapes: L layers, H heads, Q queries, K keys. `...` means any axes in front. A f
 K], 0 to 1, and masks of that shape, True = may attend, and returns float64 [..., Q].
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from transformer.model.anatomy import EVERY_PART, Kind
-from transformer.model.transformer import Transformer
 from transformer.runs.query import Runnable
 from transformer.runs.running import each_layer
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Name = Literal[
     "entropy", "entropy_share", "largest", "distance", "self", "previous", "next", "first", "end", "diagonal",

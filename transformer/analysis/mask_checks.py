@@ -8,9 +8,11 @@ Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B ba
 S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -21,9 +23,11 @@ from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.taps import NO_TAP, Recorder, Replacer, Tap, both, tap_of
-from transformer.model.transformer import Transformer
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]

@@ -15,22 +15,26 @@ Source: Vaswani et al. (2017), section 3.3; Geva et al., "Transformer Feed-Forwa
 Shapes: L layers, T tokens, D d_model, F d_ff, V target vocabulary.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
 from transformer.model.module import widened
 from transformer.model.norms import Norm
-from transformer.model.transformer import Transformer
 from transformer.runs.running import replay
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+    from transformer.model.transformer import Transformer
 
 NEAR_ZERO = 0.01
 """An activation nearer to 0 than this counts as silent, where the function is never quite 0."""

@@ -20,9 +20,11 @@ Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for th
 √d_model.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from torch import Tensor
@@ -34,8 +36,11 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
 from transformer.model.module import widened
-from transformer.model.transformer import Transformer
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
+
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 

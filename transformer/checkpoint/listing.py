@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.snapshots import FOLDER, SnapshotInfo
+from transformer.checkpoint.snapshot_names import FOLDER, SnapshotInfo
 from transformer.extensions import imported, provided
 from transformer.files import atomic_saves
-from transformer.files.untrusted_folder import Version, version_now
+from transformer.files.atomic_saves import Version, version_now
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:

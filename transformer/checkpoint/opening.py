@@ -20,7 +20,7 @@ from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.listing import Entry, Format, LoadOptions
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, card_of, read_config
 from transformer.checkpoint.named import check_name, named
-from transformer.checkpoint.snapshots import SnapshotInfo
+from transformer.checkpoint.snapshot_names import SnapshotInfo
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError
 from transformer.extensions import provided

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 Own = Callable[[Path], Collection[str]]
+Version = tuple[int, ...]
 
 _SAVING, _REPLACED = ".saving", ".replaced"
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}(?P<kind>\.saving|\.replaced)", re.DOTALL)
@@ -119,6 +120,19 @@ def exchange(a: Path, b: Path) -> bool:
     if code in _CANNOT:
         return False
     raise OSError(code, os.strerror(code), str(a), None, str(b))
+
+
+def version_of(status: os.stat_result) -> Version:
+    """What changes when a file is changed or replaced."""
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def version_now(path: Path) -> Version:
+    """That of a file as it is now; empty if there is none, or no link leads to it."""
+    try:
+        return version_of(path.stat())
+    except (OSError, RuntimeError):
+        return ()
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,12 +15,11 @@ from typing import Any, BinaryIO
 
 from transformer.errors import CheckpointError, DataError, shown, within
 from transformer.files import atomic_saves, strictjson
+from transformer.files.atomic_saves import Version, version_now, version_of
 from transformer.i18n import say
 
 # Opening a pipe would block; a link that appeared since the check is not followed.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
-
-Version = tuple[int, ...]
 
 
 class FolderFiles:
@@ -191,19 +190,6 @@ def _path_of(descriptor: int) -> Path | None:
         return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
     except (OSError, ValueError):
         return None
-
-
-def version_of(status: os.stat_result) -> Version:
-    """What changes when a file is changed or replaced."""
-    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def version_now(path: Path) -> Version:
-    """That of a file as it is now; empty if there is none, or no link leads to it."""
-    try:
-        return version_of(path.stat())
-    except (OSError, RuntimeError):
-        return ()
 
 
 def read_start(path: Path, most: int = -1) -> bytes:

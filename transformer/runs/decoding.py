@@ -8,10 +8,12 @@ ended or the limit is reached. Beam search is in `transformer.runs.beam`.
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -20,11 +22,13 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
-from transformer.model.transformer import Transformer
 from transformer.runs.distribution import Rules, check_open, race, sampling_distribution, scores_of
 from transformer.runs.inputs import Source, rules_for
 from transformer.runs.query import Query, Sampling
 from transformer.runs.recording_pass import first_site, not_finite
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 
 @dataclass(frozen=True)

@@ -18,23 +18,27 @@ Transformers via Speculative Decoding" (2023), for a smaller model's drafts.
 Shapes: B rows, T tokens, V target vocabulary.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.extensions import provided
-from transformer.model.transformer import Transformer
 from transformer.runs import recording_pass
 from transformer.runs.distribution import Rules, race, sampling_distribution
 from transformer.runs.inputs import rules_for
 from transformer.runs.query import Decoding, Query, Sampling
 from transformer.runs.reading import DecodedOutput, EncodedBatch, padded
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Ids = tuple[int, ...]
 Pause = Callable[[], None]

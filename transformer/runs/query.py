@@ -9,15 +9,18 @@ import json
 import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
 from transformer.runs.interventions import Intervention, checked, from_record
 from transformer.runs.interventions.fields import real_number, whole_number
-from transformer.text.tokenizer import AnyTokenizer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
+    from transformer.text.tokenizer import AnyTokenizer
+
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
@@ -184,15 +187,15 @@ class Scorable(Protocol):
     """A model and its tokenizers."""
 
     @property
-    def model(self) -> Transformer:
+    def model(self) -> "Transformer":
         """The model, in evaluation mode."""
 
     @property
-    def src_tokenizer(self) -> AnyTokenizer:
+    def src_tokenizer(self) -> "AnyTokenizer":
         """The tokenizer of the source."""
 
     @property
-    def tgt_tokenizer(self) -> AnyTokenizer:
+    def tgt_tokenizer(self) -> "AnyTokenizer":
         """The tokenizer of the target."""
 
 

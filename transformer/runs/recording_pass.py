@@ -16,8 +16,11 @@ purpose: -inf closes a score. Such a value is not counted, but what the model co
 Shapes: B batch rows, S source tokens, T target tokens.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -26,7 +29,9 @@ from torch import Tensor
 
 from transformer.errors import NotFiniteError
 from transformer.model.taps import NO_TAP, Observer, Recorder, Tap, both, tap_of
-from transformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Pass = Callable[[Tap], object]
 """Makes a pass of the model with a tap."""

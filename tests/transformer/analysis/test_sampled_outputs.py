@@ -11,19 +11,16 @@ from hypothesis import strategies as st
 from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.runs.test_wrapping import changed
 from transformer import Greedy, Sampling, run
-from transformer.analysis.sampled_outputs import (
-    draws,
+from transformer.analysis.sampled_outputs import draws, interval, log_drawn, outcomes
+from transformer.errors import QueryError
+from transformer.runs.distribution import (
     entropy_of_best,
     entropy_of_smoothed,
-    interval,
-    log_drawn,
     other_share,
-    outcomes,
     reshaped,
+    sampling_distribution,
     spread,
 )
-from transformer.errors import QueryError
-from transformer.runs.distribution import sampling_distribution
 from transformer.runs.query import MOST_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("one_thread")
