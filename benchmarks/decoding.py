@@ -23,9 +23,8 @@ import torch
 from benchmarks import same_model
 from benchmarks.harness import CHECKPOINTS, Comparison, Reply, Settings, timed, turns, worker
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.runs.dynamic_batching import run_together
 from transformer.runs.reading import read
-from transformer.runs.running import write
+from transformer.runs.running import run_together, write
 from transformer.runs.trace import Trace
 
 SIDES = ("trace", "hf-attentions", "decode", "hf", *(("ctranslate2",) if find_spec("ctranslate2") else ()))

@@ -53,7 +53,8 @@ def ill_said(source):
 
 
 def _ill_said(call, name):
-    templates, n_templates = call.args[SAYING[name]], 1 + (name == "say_n")
+    templates = call.args[SAYING[name]]
+    n_templates = 2 if name == "say_n" or (name in ERRORS and len(templates) == 2) else 1
     if name in ERRORS and not call.keywords and len(templates) == 1 and isinstance(templates[0], _SAID_ELSEWHERE):
         return
     about = [keyword.value for keyword in call.keywords if keyword.arg == "about"]

@@ -42,9 +42,9 @@ ERRORS = {
     "MapsError", "NotFiniteError", "QuestionNotApplicable", "NotTestable", "InterventionError", "QueryError",
     "QuestionsError", "UnansweredError", "StoreError", "TokenizerError", "_WrongError",
 }  # fmt: skip
-"""They take a template with its values, as `say` does, or a sentence; a test finds one that is missing."""
-SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)), "ConfigError": slice(1, 2)}
-"""Which arguments are templates."""
+"""They take what `say` or `say_n` takes, or a sentence; a test finds one that is missing."""
+SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(2)), "ConfigError": slice(1, 3)}
+"""Which arguments are templates; of an error one, or two as of `say_n`."""
 
 _SAID = re.compile(rf"\b(?:{'|'.join(SAYING)})\(")
 _SAID_IN_SCRIPTS = {"say": 1, "sayN": 2, "sayNodes": 1}

@@ -1,22 +1,12 @@
 """The library's exceptions with translatable messages; `within` adds a file's name, `shown` writes a value.
 
-    GlassformerError
-    ├── ConfigError       a field of a ModelConfig is missing, of the wrong type or out of range
-    ├── CheckpointError   a file of a checkpoint folder is missing, damaged or does not fit the others
-    │   └── UnansweredError   a model of another program opens only after questions
-    ├── TokenizerError    a vocabulary's file cannot be used, or an id is outside of it
-    ├── QueryError        a request (source, settings, forced pieces) cannot be run on this checkpoint
-    │   └── NotFiniteError    no request can be run: the model computes values that are not finite
-    ├── MapsError         attention maps from elsewhere cannot be shown
-    └── DataError         a training or scoring file cannot be read
-
 Every message is one or two sentences that name the value found, the limit and the remedy, so a page can show it
 unchanged. Each class is a `ValueError`: the caller gave something that cannot be used.
 
 `ClauseError` stays inside the library: code that parses bytes says what is wrong, and its caller says where.
 
-An error is raised with a sentence, or with a template and its named values as for `transformer.i18n.say`. A page shows
-the sentence in the reader's language: `error.sentence`. In a traceback or a log it is English.
+An error is raised with a sentence, or with what `transformer.i18n.say` or `say_n` takes. A page shows the sentence in
+the reader's language: `error.sentence`. In a traceback or a log it is English.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,10 +18,12 @@ from transformer.i18n.sentence import Template
 
 
 class SentenceError(Exception):
-    """An error that keeps its message as a sentence: one, or a template with its values, as for `say`."""
+    """An error that keeps its message as a sentence: one, or what `say` takes, or what `say_n` takes."""
 
-    def __init__(self, message: LiteralString | Sentence, /, **values: Any) -> None:
-        super().__init__(_said(message, values))
+    def __init__(
+        self, message: LiteralString | Sentence, many: LiteralString | None = None, n: int = 0, /, **values: Any
+    ) -> None:
+        super().__init__(_said(message, many, n, values))
 
     @property
     def sentence(self) -> Sentence:
@@ -51,9 +43,17 @@ class GlassformerError(SentenceError, ValueError):
 class ConfigError(GlassformerError):
     """A field of a `ModelConfig` is missing, of the wrong type or out of range; the message says what is wrong."""
 
-    def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
+    def __init__(
+        self,
+        field: str,
+        message: LiteralString | Sentence,
+        many: LiteralString | None = None,
+        n: int = 0,
+        /,
+        **values: Any,
+    ) -> None:
         self.field = field
-        self._problem = _said(message, values)
+        self._problem = _said(message, many, n, values)
         super().__init__(say("{label}: {problem}", label=field, problem=self._problem))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -112,5 +112,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _said(message: LiteralString | Sentence, values: dict[str, Any]) -> Sentence:
-    return message if isinstance(message, Sentence) else Template(message, None, values.pop("about", ""), values)
+def _said(message: str, many: str | None, n: int, values: dict[str, Any]) -> Sentence:
+    if isinstance(message, Sentence):
+        return message
+    return Template(message, many, values.pop("about", ""), values if many is None else {"n": n, **values})

@@ -26,8 +26,7 @@ from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
 from glassformer.shared.model_notes import formula
 from glassformer.state.view import cell_of, fields, place_of, row_below
-from transformer.analysis.one_weight import Tops, Walk, place, sites, walk, worth_seeing
-from transformer.analysis.plain_attention import Projection, projected, read_by
+from transformer.analysis.one_weight import Projection, Tops, Walk, place, projected, read_by, sites, walk, worth_seeing
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.one_weight import Walk, biased
-from transformer.analysis.plain_attention import Projection
+from transformer.analysis.one_weight import Projection, Walk, biased
 from transformer.i18n import joined, say, say_n, through
 from transformer.model.config import ModelConfig
 

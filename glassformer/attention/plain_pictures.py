@@ -19,7 +19,7 @@ from glassformer.charts.grammar import frame
 from glassformer.runs.map_axes import sides
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from transformer.analysis.plain_attention import without_parameters
+from transformer.analysis.one_weight import without_parameters
 from transformer.analysis.word_merging import by_words
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART

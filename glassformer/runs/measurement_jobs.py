@@ -67,11 +67,9 @@ def begins_by_itself(checkpoint: "Checkpoint") -> bool:
 def too_many(n: int) -> BusyError:
     """The error where so many are under way."""
     return BusyError(
-        say_n(
-            "{n} measurement is already running, the most this server allows. Try again in a minute.",
-            "{n} measurements are already running, the most this server allows. Try again in a minute.",
-            n,
-        )
+        "{n} measurement is already running, the most this server allows. Try again in a minute.",
+        "{n} measurements are already running, the most this server allows. Try again in a minute.",
+        n,
     )
 
 

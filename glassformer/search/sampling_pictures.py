@@ -22,10 +22,9 @@ from glassformer.search.tree_pictures import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.model_runner import cost_of
 from glassformer.state.view import Slot, View, place_of
 from transformer.analysis.sampled_outputs import Draw, Outcome, draws, outcomes
-from transformer.analysis.sampling_stages import Reshaped, Spread, reshaped, spread
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import chance
-from transformer.runs.distribution import best
+from transformer.runs.distribution import Reshaped, Spread, best, reshaped, spread
 from transformer.runs.query import Query, Sampling
 from transformer.runs.trace import Trace
 

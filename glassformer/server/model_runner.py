@@ -37,7 +37,6 @@ from cachetools import LRUCache
 from glassformer.server.parts import took
 from glassformer.server.render_lock import RENDER_LOCK
 from transformer.errors import SentenceError
-from transformer.i18n import say_n
 from transformer.runs.query import MOST_TOGETHER, Beam, Query
 from transformer.runs.trace import Trace
 
@@ -276,20 +275,15 @@ class ModelRunner:
         own = sum(one.visitor == visitor for one in self._under_way.values()) if visitor is not None else 0
         if own >= self._max_places:
             raise BusyError(
-                say_n(
-                    "You already have {n} request waiting for the model, the most allowed. Try again in a moment.",
-                    "You already have {n} requests waiting for the model, the most allowed. Try again in a moment.",
-                    own,
-                )
+                "You already have {n} request waiting for the model, the most allowed. Try again in a moment.",
+                "You already have {n} requests waiting for the model, the most allowed. Try again in a moment.",
+                own,
             )
         if len(self._under_way) >= self._max_waiting:
             raise BusyError(
-                say_n(
-                    "{n} request is already waiting for the model, the most this server allows. Try again in a moment.",
-                    "{n} requests are already waiting for the model, the most this server allows. Try again in a "
-                    "moment.",
-                    len(self._under_way),
-                )
+                "{n} request is already waiting for the model, the most this server allows. Try again in a moment.",
+                "{n} requests are already waiting for the model, the most this server allows. Try again in a moment.",
+                len(self._under_way),
             )
 
     def _turn(self, aside: Request | None = None) -> None:

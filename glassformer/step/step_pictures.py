@@ -23,10 +23,9 @@ from glassformer.runs.picture import Page, Part, Plot
 from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, VisibleTrace, chosen_map, heads_name, is_yours
 from glassformer.state.view import place_of
 from glassformer.step import BlockName, StepLook, Unsureness
-from transformer.analysis.sampling_stages import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
-from transformer.runs.distribution import RuleChange
+from transformer.runs.distribution import N_BEST, RuleChange, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.runs.query import Sampling
 from transformer.runs.trace import Candidate, Trace
 

@@ -20,14 +20,12 @@ from transformer.analysis import mask_checks, neurons, one_weight, positions, st
 from transformer.analysis.head_statistics import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
-from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint import free_memory
 from transformer.checkpoint.free_memory import device_of
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
-from transformer.runs.dynamic_batching import run_together
-from transformer.runs.running import each_layer, replay, run_batch
-from transformer.runs.teacher_forcing import score
+from transformer.runs.running import each_layer, replay, run_batch, run_together
+from transformer.runs.teacher_forcing import read_at_once, score
 from transformer.tap import sites
 
 
@@ -57,7 +55,6 @@ def looked_at(one):
     for kind in kinds:
         yield each_layer(one, large, kind, lambda maps, _: maps), output_projections(model, kind)
         yield one_weight.walk(found, model, kind=kind, layer=1, head=0, query=2)
-        yield mask_checks.record_attention(model, src, read, kind=kind, layer=0)
     if config.pad_id is not None:
         yield mask_checks.check_padding(model, trace.src_ids, trace.read_ids, n_pads=2)
     stack = model.anatomy.stacks[0].name

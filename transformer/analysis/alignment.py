@@ -231,11 +231,6 @@ _CLITIC = re.compile(r"(?:['’]\w*|n['’]t)", re.IGNORECASE)  # a lone ' as in
 _ELIDED = re.compile(r"(?<!\S)(\w+['’]) ")  # l' homme
 
 
-def spaced(words: Sequence[str]) -> str:
-    """The words with spaces between them, as the corpus has them."""
-    return " ".join(words)
-
-
 def without_spaces(words: Sequence[str]) -> str:
     """The words without spaces, except between Latin letters or digits that would run together."""
     text = ""
@@ -245,21 +240,13 @@ def without_spaces(words: Sequence[str]) -> str:
     return text
 
 
-def attached(words: Sequence[str]) -> str:
-    """Punctuation and clitics attached to their words: `it 's ( not ) here .` as `it's (not) here.` and the like."""
-    return _attach(words, _CLOSING | _CLOSING_UNLESS_FRENCH)
-
-
-def attached_french(words: Sequence[str]) -> str:
-    """The same, with a space before `: ; ! ?` and none after `l'`."""
-    return _ELIDED.sub(r"\1", _attach(words, _CLOSING))
-
-
 SPACINGS: dict[str, Spacing] = {
-    "spaced": spaced,
+    "spaced": " ".join,  # as the corpus has them
     "joined": without_spaces,
-    "attached": attached,
-    "attached-french": attached_french,
+    # Punctuation and clitics go to their words: `it 's ( not ) here .` as `it's (not) here.` and the like.
+    "attached": lambda words: _attach(words, _CLOSING | _CLOSING_UNLESS_FRENCH),
+    # The same, with a space before `: ; ! ?` and none after `l'`.
+    "attached-french": lambda words: _ELIDED.sub(r"\1", _attach(words, _CLOSING)),
 }
 
 
@@ -393,7 +380,7 @@ def score_alignment(
             counts.append(count_links(sources, tokens.links, n_source=n_source))
             diagonal.append(count_links(diagonal_sources(n_target, n_source), tokens.links, n_source=n_source))
         done(len(group))
-    total = _total(counts)
+    total = sum(counts[1:], start=counts[0])
     aer = total.aer()  # [2, L + 1, H + 1]
     return AlignmentScores(
         gold=gold,
@@ -403,7 +390,7 @@ def score_alignment(
         layers=aer[:, :-1, -1],
         mean=aer[:, -1, -1],
         outside=np.sum(outside, axis=0) / total.n_found,
-        diagonal=float(_total(diagonal).aer()),
+        diagonal=float(sum(diagonal[1:], start=diagonal[0]).aer()),
         n_sentences=len(counts),
         left_out=dict(left_out),
     )
@@ -411,10 +398,6 @@ def score_alignment(
 
 def _by_row(rates: Floats) -> dict[str, object]:
     return dict(zip(ROWS, rates.round(4).tolist(), strict=True))
-
-
-def _total(counts: Sequence[Counts]) -> Counts:
-    return sum(counts[1:], start=counts[0])
 
 
 def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Floats]:

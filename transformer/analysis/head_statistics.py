@@ -19,7 +19,7 @@ K], 0 to 1, and masks of that shape, True = may attend, and returns float64 [...
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -152,31 +152,6 @@ def _by_rows(of_rows: Callable[[np.ndarray, slice], np.ndarray], weights: np.nda
 # ---------------------------------------------------------------- a run
 
 
-def measure(
-    trace: Trace, kind: Kind, *, eos_id: int, shares: np.ndarray | None = None, n_rows: int | None = None
-) -> dict[Name, Measure]:
-    """All measures that exist for the heads of one kind; rows are the run's own, without a batch's padding.
-
-    Encoder: all but the diagonal. Decoder: without the next token, which the mask closes, and the end piece, which is
-    never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
-    use relative places.
-
-    `shares` is the result of `norm_share` for this kind and run. `n_rows` is the number of the decoder's first rows
-    that may be shown, and then there is nothing that tells how long the output is; the source is always shown.
-    """
-    attention = EVERY_PART.attention(kind)
-    n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
-    ends = attention.keys_from == "encoder" and trace.src_ids[n_keys - 1] == eos_id
-    weights = trace.maps(kind)[:, :, :n_queries, :n_keys]
-    masks = np.stack([trace.mask(kind, layer) for layer in range(len(weights))])[:, None, :n_queries, :n_keys]
-    return measure_maps(
-        weights, masks, kind,
-        end=n_keys - 1 if ends else None,
-        shares=None if shares is None else shares[:, :, :n_queries],
-        n_rows=None if attention.stack == "encoder" else n_rows,
-    )  # fmt: skip
-
-
 def measure_maps(
     weights: np.ndarray,
     allowed: np.ndarray,
@@ -186,7 +161,7 @@ def measure_maps(
     shares: np.ndarray | None = None,
     n_rows: int | None = None,
 ) -> dict[Name, Measure]:
-    """All measures of every head that need only weights; see `measure`.
+    """All measures of every head that need only weights; see `measure_by_layer`.
 
     Weights [L, H, Q, K] and masks, bool [Q, K] or [L, 1, Q, K], are without padding. If the keys are not the queries,
     self-attention has no distance, self, previous, next. `end` is the end piece among the keys.
@@ -222,23 +197,32 @@ def _counted(values: np.ndarray, rows: np.ndarray) -> Measure:
     return Measure(np.where(counts, values, np.nan), counts)
 
 
-# ---------------------------------------------------------------- layer by layer
-
-
 def measure_by_layer(
     checkpoint: Runnable, trace: Trace, kind: Kind, *, shares: np.ndarray | None = None, n_rows: int | None = None
 ) -> dict[Name, Measure]:
-    """All measures of every head of one kind as `measure` gives them, taken one layer after another.
+    """All measures that exist for the heads of one kind; rows are the run's own, without a batch's padding.
 
-    The numbers are the same, and only one layer's maps are in memory at a time, even if the run keeps none.
+    Encoder: all but the diagonal. Decoder: without the next token, which the mask closes, and the end piece, which is
+    never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
+    use relative places.
+
+    `shares` is the result of `norm_share` for this kind and run. `n_rows` is the number of the decoder's first rows
+    that may be shown, and then there is nothing that tells how long the output is; the source is always shown. Only
+    one layer's maps are in memory at a time, even if the run keeps none.
     """
+    attention = EVERY_PART.attention(kind)
+    n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
+    ends = attention.keys_from == "encoder" and trace.src_ids[n_keys - 1] == checkpoint.config.eos_id
 
     def of_layer(maps: np.ndarray, layer: int) -> dict[Name, Measure]:
-        alone = replace(
-            trace, weights={**trace.weights, kind: maps[None]}, masks={**trace.masks, kind: trace.mask(kind, layer)}
-        )  # [1, head, query, key]
-        share = None if shares is None else shares[layer : layer + 1]
-        return measure(alone, kind, eos_id=checkpoint.config.eos_id, shares=share, n_rows=n_rows)
+        return measure_maps(
+            maps[None, :, :n_queries, :n_keys],  # [1, head, query, key]
+            trace.mask(kind, layer)[:n_queries, :n_keys],
+            kind,
+            end=n_keys - 1 if ends else None,
+            shares=None if shares is None else shares[layer : layer + 1, :, :n_queries],
+            n_rows=None if attention.stack == "encoder" else n_rows,
+        )
 
     layers = each_layer(checkpoint, trace, kind, of_layer)
     n_heads = trace.maps(kind).shape[1]

@@ -70,7 +70,18 @@ def hide(
     at_once = max(1, _MOST_LOGITS // size)
     parts = [_some(model, ids, places[first : first + at_once], mask, tap) for first in range(0, len(places), at_once)]
     log_probs = torch.cat(parts) if parts else torch.zeros(0, size)
-    return _record(log_probs, ids, places, whole=whole)
+    originals = torch.tensor([ids[place] for place in places], dtype=torch.long)
+    own = log_probs.gather(1, originals[:, None])  # [piece, 1]
+    best = log_probs.max(dim=1) if len(log_probs) else (torch.zeros(0), torch.zeros(0, dtype=torch.long))
+    return Hidden(
+        places=np.array(places, dtype=np.int64),
+        originals=originals.numpy(),
+        losses=-own[:, 0].numpy(),
+        ranks=ranks_of(log_probs, originals).numpy(),
+        best=best[1].numpy(),
+        best_probabilities=best[0].exp().numpy(),
+        log_probs=(log_probs if whole else log_probs[:0]).numpy(),
+    )
 
 
 def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> None:
@@ -96,18 +107,3 @@ def _some(model: Transformer, ids: Sequence[int], places: Sequence[int], mask: i
     logits = read(tap)
     check_recorded([logits], read, tap=tap)
     return logits.cpu().float().log_softmax(dim=-1)
-
-
-def _record(log_probs: torch.Tensor, ids: Sequence[int], places: Sequence[int], *, whole: bool) -> Hidden:
-    originals = torch.tensor([ids[place] for place in places], dtype=torch.long)
-    own = log_probs.gather(1, originals[:, None])  # [piece, 1]
-    best = log_probs.max(dim=1) if len(log_probs) else (torch.zeros(0), torch.zeros(0, dtype=torch.long))
-    return Hidden(
-        places=np.array(places, dtype=np.int64),
-        originals=originals.numpy(),
-        losses=-own[:, 0].numpy(),
-        ranks=ranks_of(log_probs, originals).numpy(),
-        best=best[1].numpy(),
-        best_probabilities=best[0].exp().numpy(),
-        log_probs=(log_probs if whole else log_probs[:0]).numpy(),
-    )

@@ -13,8 +13,6 @@ al., "Eliciting Latent Predictions from Transformers with the Tuned Lens" (2023)
 Shapes: P places, N steps, K candidates listed, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 
@@ -51,16 +49,11 @@ class Lens(ArrayRecord):
         """Probability of the piece that the output has [P, N]."""
         return np.exp(self.log_prob)
 
-    def by_layer(self) -> Lens:
+    def by_layer(self) -> "Lens":
         """Only the places that end a layer, and the embedding."""
         kept = [index for index, place in enumerate(self.places) if place.ends_layer]
         arrays = {field.name: getattr(self, field.name)[kept] for field in fields(self) if field.name != "places"}
         return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
-
-
-def lens_places(checkpoint: Runnable) -> tuple[StreamPlace, ...]:
-    """Where the lens reads: after the embedding and after each sub-layer of the decoder [P]."""
-    return tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")
 
 
 @torch.inference_mode()
@@ -72,7 +65,8 @@ def read(model: Transformer, stream: Tensor) -> Tensor:
 @torch.inference_mode()
 def logit_lens(checkpoint: Runnable, trace: Trace, *, top: int = TOP) -> Lens:
     """Read every depth of every step of a run, and list the `top` candidates of each; it needs a decoder."""
-    where, n = lens_places(checkpoint), trace.n_steps
+    where = tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")  # [P]
+    n = trace.n_steps
     recorded = replay(checkpoint, trace, [place.site for place in where])
     rows = slice(trace.row_of(0), trace.row_of(n))
     streams = torch.stack([torch.tensor(recorded[place.site][rows]) for place in where])  # [P, N, D]

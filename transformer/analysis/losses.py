@@ -23,9 +23,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.analysis.hidden_pieces import MASK_PIECES, hide, mask_id
 from transformer.errors import ConfigError, DataError, QueryError, shown
 from transformer.files import untrusted_folder
-from transformer.i18n import say, say_n
+from transformer.i18n import say
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.config_fields import Ids
@@ -96,14 +97,12 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
         )
     if len(columns) > 2 or not all(columns):
         raise DataError(
-            say_n(
-                "{file}, line {number}: expected `source TAB target` or a text, found {n} column: {found}.",
-                "{file}, line {number}: expected `source TAB target` or a text, found {n} columns: {found}.",
-                len(columns),
-                file=label,
-                number=number,
-                found=shown(columns),
-            )
+            "{file}, line {number}: expected `source TAB target` or a text, found {n} column: {found}.",
+            "{file}, line {number}: expected `source TAB target` or a text, found {n} columns: {found}.",
+            len(columns),
+            file=label,
+            number=number,
+            found=shown(columns),
         )
     if len(columns) != expected:
         raise DataError(
@@ -117,7 +116,7 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
 ROWS = 16  # texts that are computed at once
 MOST_HIDDEN = 12  # pieces of a text that are hidden one after another
 MOST_WRITTEN = 64
-MASKS = ("[MASK]", "<mask>")
+MASKS = MASK_PIECES
 
 
 @dataclass(frozen=True)
@@ -313,8 +312,7 @@ def _written(
 
 def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
     """Loss of pieces that are hidden one at a time: a row of a batch for each."""
-    model, config = tried.model, tried.model.config
-    mask = next((i for name in MASKS if (i := tried.src_tokenizer.id_of(name)) is not None), None)
+    config, mask = tried.model.config, mask_id(tried.src_tokenizer)
     if mask is None:
         raise QueryError(
             say("This model's tokenizer has none of the tokens {names}, so no token can be hidden.",
@@ -323,15 +321,11 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
     totals, counts = [], []
     for text in samples.sources:
         ids = text_ids(text, tried.src_tokenizer, config.normalisation)
-        whole = torch.tensor((*config.source_start, *ids, *config.source_end))  # [S]
-        known = torch.tensor(
-            [i for i, one in enumerate(ids) if one != mask], dtype=torch.long
-        )  # not the text's own gaps
-        places = known[:: -(-len(known) // MOST_HIDDEN) or 1] + len(config.source_start)  # [N]
-        rows = whole.repeat(len(places), 1)
-        rows[torch.arange(len(places)), places] = mask
-        hidden = model.encode(rows)[torch.arange(len(places)), places]  # [N, D]
-        totals.append(float(losses_of(model, hidden, whole[places]).sum()))
+        first = len(config.source_start)
+        known = [first + i for i, one in enumerate(ids) if one != mask]  # not the text's own gaps
+        places = known[:: -(-len(known) // MOST_HIDDEN) or 1]
+        hidden = hide(tried.model, (*config.source_start, *ids, *config.source_end), places, mask)
+        totals.append(float(hidden.losses.sum()))
         counts.append(len(places))
     return Loss(tuple(totals), tuple(counts))
 

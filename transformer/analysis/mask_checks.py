@@ -1,9 +1,8 @@
 """Masks of a padded batch as the model makes them, and checks that they work.
 
-`batch_masks` asks the model for its masks; `record_attention` shows their effect on the scores of one layer. The two
-checks run the model twice and compare logits: causality (a later target piece changes, earlier rows must not move)
-and padding (pads are added, no row may move). Each check also runs with the mask removed through a tap, to show what
-the mask prevents.
+`batch_masks` asks the model for its masks. The two checks run the model twice and compare logits: causality (a later
+target piece changes, earlier rows must not move) and padding (pads are added, no row may move). Each check also runs
+with the mask removed through a tap, to show what the mask prevents.
 
 Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B batch, H heads, Q queries, K keys,
 S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
@@ -24,8 +23,6 @@ from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.taps import NO_TAP, Recorder, Replacer, Tap, both, tap_of
-from transformer.runs import recording_pass
-from transformer.runs.array_records import ArrayRecord
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
 
@@ -120,31 +117,6 @@ def changed_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids, tap: Tap) -> B
 def additive(mask: np.ndarray) -> np.ndarray:
     """The same mask as numbers to add to the scores: 0 where open, -inf where closed; float32."""
     return np.where(mask, np.float32(0), np.float32(-np.inf))
-
-
-@dataclass(frozen=True)
-class MaskedAttention(ArrayRecord):
-    """One layer's attention over a batch, before and after the mask, each [B, H, Q, K]."""
-
-    scores: np.ndarray  # q . k / sqrt(d_head), or as the model makes them, float32.
-    mask: np.ndarray  # bool, as this attention got it, broadcast
-    weights: np.ndarray  # after mask and softmax, float32
-
-
-@torch.inference_mode()
-def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> MaskedAttention:
-    """Read a padded batch once and record one attention of a layer, from 0; a QueryError if it does not exist."""
-    attention = model.anatomy.attention(kind)
-    site = attention.place(layer)
-    src, patterns = torch.tensor(src_ids), tuple(f"{site}.{name}" for name in ("scores", "mask", "weights"))
-    memory, values = recording_pass.read_source(model, src, patterns, tap=NO_TAP)
-    if attention.stack == "decoder":
-        mask = model.source_mask(src) if memory is not None else None
-        values = recording_pass.read_target(model, torch.tensor(tgt_ids), memory, mask, patterns, tap=NO_TAP)
-    if not 0 <= layer < attention.n_layers:
-        raise QueryError("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1)
-    scores, mask, weights = (values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
-    return MaskedAttention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
 
 
 @dataclass(frozen=True)

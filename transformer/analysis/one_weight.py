@@ -10,7 +10,14 @@ the recorded queries, keys and values; the difference is part of the result.
 was least sure (the highest entropy); in the encoder, which has no steps, it may be any row. The head is the one whose
 largest weight in that row is nearest to `MIDDLE`, and the key has that weight. Equal runs have the same cell.
 
-Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for the heads and W_O.
+**Without parameters**, softmax(A·Aᵀ): A has one row for each token, its row of the embedding table, before anything is
+added to it. Queries and keys are these rows themselves, so there are no W_Q and W_K, no heads, no positions and no
+scale. A·Aᵀ is symmetric, and a row's product with itself is its squared length: what a token looks for cannot differ
+from what it offers. Cross-attention has two tables, A of the target and B of the source; their products A·Bᵀ were never
+trained to mean anything.
+
+Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for the heads and W_O; section 3.4 for
+√d_model.
 """
 
 from __future__ import annotations
@@ -20,17 +27,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.i18n import say
-from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
+from transformer.model.module import widened
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
+
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 
@@ -134,7 +144,8 @@ def walk(
     _check("row", query, n_queries)
     mask = _mask_of(found, n_keys, query)  # [head, key]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
-    k, v = (_for_every_head(found[name][:, :n_keys], n_heads) for name in ("keys", "values"))  # [head, key, d_head]
+    own = (found[name][:, :n_keys].astype(np.float64) for name in ("keys", "values"))  # [kv_head, key, d_head]
+    k, v = (np.repeat(each, n_heads // len(each), axis=0) for each in own)  # [head, key, d_head]
     dots = np.einsum("hd,hkd->hk", q, k)  # [head, key]
     added = recorded[f"{place(kind, layer)}.bias"][:, query, :n_keys] if biased(model.config, kind) else 0 * dots
     scores, masked = _scores(dots, how, added, mask)
@@ -195,11 +206,6 @@ def _mask_of(found: Mapping[str, np.ndarray], n_keys: int, query: int) -> np.nda
             "row {row} sees keys after key {last}, so these keys cannot be left out.", row=query + 1, last=n_keys
         )
     return mask[:, :n_keys]
-
-
-def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:
-    """Keys or values [kv_head, key, d_head], each as often as heads of queries share it, in float64."""
-    return np.repeat(x.astype(np.float64), n_heads // len(x), axis=0)
 
 
 def _scores(dots: np.ndarray, how: Scoring, added: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -299,3 +305,60 @@ def _rows(trace: Trace, kind: Kind, n_steps: int) -> list[int]:
     steps = range(n_steps)
     full = [step for step in steps if open_keys[trace.row_of(step)] >= LEAST_KEYS]
     return [trace.row_of(hardest_step(trace.entropies(), full or steps))]
+
+
+def plain_weights(queries: np.ndarray, keys: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """softmax(queries · keysᵀ) over the open keys, bool [query, key]; a row without any is all 0."""
+    scores = np.where(allowed, queries @ keys.T, -np.inf)  # [query, key]
+    exps = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float64).min))
+    return np.asarray(exps / np.maximum(exps.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny))
+
+
+def without_parameters(
+    model: Transformer, kind: Kind, query_ids: Sequence[int], key_ids: Sequence[int], allowed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """An attention's weights by embeddings alone [query, key]: of rows of the table, and of rows times √d_model."""
+    tables: dict[StackName, Tensor] = {"encoder": model.src_table, "decoder": model.target_table}
+    asked = (EVERY_PART.attention(kind).stack, query_ids), (EVERY_PART.attention(kind).keys_from, key_ids)
+    a, b = (widened(tables[stack][list(ids)]).double().numpy(force=True) for stack, ids in asked)  # [token, d_model]
+    root = model.config.d_model**0.5
+    return plain_weights(a, b, allowed), plain_weights(root * a, root * b, allowed)
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """How a query or a key begins: W · x + b, for one token and head; arrays are float64."""
+
+    x: np.ndarray  # what the sub-layer read of the token, or the memory's vector [d_model]
+    matrix: np.ndarray  # the head's rows of W_Q or W_K [d_head, d_model]
+    bias: np.ndarray  # b, 0 if there is none [d_head]
+
+    @property
+    def made(self) -> np.ndarray:
+        """W · x + b [d_head]: q or k, unless it is normed or turned."""
+        return np.asarray(self.matrix @ self.x + self.bias)
+
+
+def read_by(config: ModelConfig, kind: Kind, layer: int) -> tuple[str, str]:
+    """The sites of what an attention makes queries of, and keys; for `projected`."""
+    own, one = f"{place(kind, layer)}.norm", anatomy(config).attention(kind)
+    if config.norm == "post":  # what is after the sub-layer before
+        sublayers = anatomy(config).stack(one.stack).sublayers
+        before = sublayers.index(one.sublayer) - 1
+        own = f"{one.stack}.{layer - (before < 0)}.{sublayers[before]}.norm"
+        own = own if before >= 0 or layer else f"{one.stack}.embedding.output"
+    return own, "encoder.output" if kind == "cross" else own
+
+
+def projected(recorded: Mapping[str, np.ndarray], model: Transformer, found: Walk) -> tuple[Projection, Projection]:
+    """How the query and the key of a walk begin; `recorded` has the values of `read_by`."""
+    attention, reads = model.attentions(found.kind)[found.layer], read_by(model.config, found.kind, found.layer)
+    group = found.head * attention.n_kv_heads // attention.n_heads
+    asked = (attention.q_proj, found.query, found.head), (attention.k_proj, found.key, group)
+    both = []
+    for read, (linear, token, head) in zip(reads, asked, strict=True):
+        rows = slice(head * found.d_head, (head + 1) * found.d_head)
+        bias = np.zeros(found.d_head) if linear.bias is None else linear.bias[rows].double().numpy(force=True)
+        matrix = linear.weight[rows].double().numpy(force=True)  # [d_head, d_model]
+        both.append(Projection(recorded[read][token].astype(np.float64), matrix, bias))
+    return both[0], both[1]

@@ -21,8 +21,6 @@ distributions.
 Shapes: M rows, N columns.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -99,7 +97,7 @@ class _Moments:
     smallest: float = math.inf
     largest: float = -math.inf
 
-    def __add__(self, other: _Moments) -> _Moments:
+    def __add__(self, other: "_Moments") -> "_Moments":
         n = self.n + other.n
         if not n:
             return self

@@ -69,10 +69,8 @@ def formula(n_positions: int, d_model: int, *, first: int = 0) -> np.ndarray:
     Float64 [position, d_model].
     """
     angle = np.arange(first, first + n_positions)[:, None] * frequencies(d_model)  # [position, pair]
-    table = np.empty((n_positions, d_model))
-    table[:, 0::2] = np.sin(angle)
-    table[:, 1::2] = np.cos(angle[:, : d_model // 2])
-    return table
+    waves = np.stack((np.sin(angle), np.cos(angle)), axis=-1)  # [position, pair, 2]
+    return waves.reshape(n_positions, -1)[:, :d_model]
 
 
 def difference_from_formula(table: np.ndarray) -> float:
@@ -110,12 +108,9 @@ class ByDistance:
 
 def by_distance(similar: np.ndarray) -> ByDistance:
     """Summarise a symmetric similarity [position, position] for each distance from 0 to the last."""
-    diagonals = [similar.diagonal(distance) for distance in range(len(similar))]
-    return ByDistance(
-        np.array([diagonal.mean() for diagonal in diagonals]),
-        np.array([diagonal.min() for diagonal in diagonals]),
-        np.array([diagonal.max() for diagonal in diagonals]),
-    )
+    diagonals = (similar.diagonal(distance) for distance in range(len(similar)))
+    found = np.array([(diagonal.mean(), diagonal.min(), diagonal.max()) for diagonal in diagonals])  # [distance, 3]
+    return ByDistance(*found.T)
 
 
 def rotate(table: np.ndarray, shift: int) -> np.ndarray:
@@ -130,10 +125,8 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
     paired = table[:, : d_model - d_model % 2].astype(np.float64)
     angle = shift * frequencies(d_model)[: d_model // 2]  # [pair]
     sine, cosine = paired[:, 0::2], paired[:, 1::2]  # [position, pair]
-    turned = np.empty_like(paired)
-    turned[:, 0::2] = np.cos(angle) * sine + np.sin(angle) * cosine
-    turned[:, 1::2] = np.cos(angle) * cosine - np.sin(angle) * sine
-    return turned
+    turned = np.cos(angle) * sine + np.sin(angle) * cosine, np.cos(angle) * cosine - np.sin(angle) * sine
+    return np.stack(turned, axis=-1).reshape(paired.shape)
 
 
 def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Many sampled outputs of one sentence: frequencies, probabilities, intervals.
 
-Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.dynamic_batching`). An
+Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.running`). An
 output's probability is the product of its pieces' probabilities in the distributions they were drawn from, after
 temperature, top-k and top-p. So it can be compared with how often the output came.
 
@@ -19,9 +19,9 @@ import torch
 from transformer.errors import QueryError
 from transformer.runs.distribution import drawn_from
 from transformer.runs.drafting import verdict
-from transformer.runs.dynamic_batching import decode_together, finish_alone
 from transformer.runs.query import MOST_TOGETHER, Query, Runnable, Sampling
 from transformer.runs.reading import DecodedOutput, EncodedBatch, Pause, go_on, read
+from transformer.runs.running import decode_together, finish_alone
 from transformer.runs.trace import Trace
 
 NORMAL_95 = 1.959964

@@ -8,8 +8,6 @@ needs a C++ compiler, and failures there harm nobody.
 Source: Ansel et al., "PyTorch 2" (2024), section 3, for `torch.compile`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json
@@ -25,7 +23,7 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -37,11 +35,9 @@ from transformer.model.anatomy import anatomy
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.module import Linear
+from transformer.model.transformer import Transformer
 from transformer.runs.array_records import Progress
 from transformer.runs.drafting import drafters
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
 
 
 @dataclass
@@ -228,8 +224,6 @@ def main() -> None:
 
 def measure(config: ModelConfig) -> Gains:
     """Measure in this process, whose torch then has one thread."""
-    pass  # torch and its compiler, which the app's process needs not
-
     steps = Steps(config, n_source=min(_SOURCE, config.max_len), n_written=min(_WRITTEN, config.max_len))
     ways = {"eager": steps.eager, "lean": steps.as_drafts(int8=False), "int8": steps.as_drafts(int8=True)}
     problem, began = "", time.perf_counter()

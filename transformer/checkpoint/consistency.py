@@ -9,8 +9,6 @@ bits, which takes half of the memory and more time. The largest file is never in
 as they are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -187,7 +185,7 @@ def fill(
     if device != CPU:
         model.load_state_dict(on(device, places), assign=True)
     narrow = 4 * sum(places[name].numel() for name in values.narrow if name in places)
-    warnings = (*_odd_values(odd, values.shapes), *_in_16_bits(halves, whole))
+    warnings = tuple(_warnings(odd, values.shapes, halves, whole))
     return Filled(ready(model), warnings, narrow / max(1, whole))
 
 
@@ -221,27 +219,20 @@ def _needed(sizes: Mapping[str, int], halves: Halves) -> int:
     return int(BESIDE * sum(size * (2 if name in halves else 4) for name, size in sizes.items()))
 
 
-def _odd_values(odd: Mapping[str, int], shapes: Shapes) -> Sequence[Sentence]:
-    if not odd:
-        return []
-    counts = [
-        say("{name} ({count:,} of {total:,})", name=shown(name), count=count, total=math.prod(shapes[name]))
-        for name, count in odd.items()
-    ]
-    return [say("Some values are NaN or infinite, so outputs may be meaningless: {tensors}.", tensors=first(counts))]
-
-
-def _in_16_bits(halves: Halves, whole: int) -> Sequence[Sentence]:
-    if not halves:
-        return []
-    return [
-        say(
+def _warnings(odd: Mapping[str, int], shapes: Shapes, halves: Halves, whole: int) -> Iterator[Sentence]:
+    if odd:
+        counts = [
+            say("{name} ({count:,} of {total:,})", name=shown(name), count=count, total=math.prod(shapes[name]))
+            for name, count in odd.items()
+        ]
+        yield say("Some values are NaN or infinite, so outputs may be meaningless: {tensors}.", tensors=first(counts))
+    if halves:
+        yield say(
             "With 32 bits per number, this model needs {needed:,} bytes, more than the free memory. Its matrices "
             "therefore stay in 16 bits, as in the file. Results differ only by rounding, but a step takes two to "
             "three times as long.",
             needed=whole,
         )
-    ]
 
 
 class ContentHash:

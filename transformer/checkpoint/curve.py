@@ -78,12 +78,10 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
             raise ClauseError("has no rows yet; each epoch of training adds one")
         if len(rows) > MAX_ROWS:
             raise ClauseError(
-                say_n(
-                    "has {n:,} row, one per epoch; the limit is {most:,}",
-                    "has {n:,} rows, one per epoch; the limit is {most:,}",
-                    len(rows),
-                    most=MAX_ROWS,
-                )
+                "has {n:,} row, one per epoch; the limit is {most:,}",
+                "has {n:,} rows, one per epoch; the limit is {most:,}",
+                len(rows),
+                most=MAX_ROWS,
             )
         epochs, notes = _epochs(header, rows)
         columns = {name: tuple(_number(row, place) for row in rows) for name, place in known.items()}

@@ -18,7 +18,7 @@ from typing import Final
 import torch
 
 from transformer.errors import CheckpointError, shown
-from transformer.i18n import Sentence, say_n
+from transformer.i18n import Sentence
 
 Device = str | torch.device
 """A name, such as "cuda:1", or the device itself."""
@@ -51,12 +51,10 @@ def device_of(device: Device) -> torch.device:
         raise CheckpointError("device {name}: torch finds no CUDA device here; use cpu or auto.", name=device)
     if int(number or 0) >= (count := torch.cuda.device_count()):
         raise CheckpointError(
-            say_n(
-                "device {name}: there is {n} GPU, and numbers begin with 0.",
-                "device {name}: there are {n} GPUs, and numbers begin with 0.",
-                count,
-                name=device,
-            )
+            "device {name}: there is {n} GPU, and numbers begin with 0.",
+            "device {name}: there are {n} GPUs, and numbers begin with 0.",
+            count,
+            name=device,
         )
     return torch.device(device)
 

@@ -17,13 +17,14 @@ from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.snapshot_names import FOLDER, SnapshotInfo
 from transformer.extensions import imported, provided
 from transformer.files import atomic_saves
+from transformer.files.atomic_saves import Version, version_now
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
-Signature = tuple[tuple[int, ...], ...]
-OWN: Final = "transformer.checkpoint.folder_format:FORMAT"  # of checkpoint folders
+Signature = tuple[Version, ...]
+OWN: Final = "transformer.checkpoint.opening:FORMAT"  # of checkpoint folders
 
 
 @dataclass(frozen=True)
@@ -119,32 +120,19 @@ def listing(folders: Sequence[Path], *, seen: ListingCache | None = None) -> lis
             names.add(name)
             sign = signature(folder)
             known = before.get((folder, name))
-            entry = known[1] if known and known[0] == sign else _look(folder, name, inside)
+            entry = known[1] if known and known[0] == sign else entry_at(folder, name, inside)
             entries[folder, name] = sign, entry
     if seen is not None:
         seen.entries = entries
     return [entry for _, entry in entries.values()]
 
 
-def entry_at(place: Path, name: str, root: Path) -> Entry:
-    """The entry of one file or folder, anywhere in the folder of checkpoints; both are real paths."""
-    return _look(place, name, root)
-
-
 def signature(folder: Path, names: Iterable[str] | None = None) -> Signature:
     """A value that changes when a file is changed or replaced.
 
-    `names` are files in the folder, by default those that `_look` reads; "" is the folder itself, or a file.
+    `names` are files in the folder, by default those that `entry_at` reads; "" is the folder itself, or a file.
     """
-    return tuple(_version(folder / name) for name in (own_format().names() if names is None else names))
-
-
-def _version(file: Path) -> tuple[int, ...]:
-    try:
-        found = file.stat()
-    except (OSError, RuntimeError):
-        return ()
-    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return tuple(version_now(folder / name) for name in (own_format().names() if names is None else names))
 
 
 def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
@@ -170,8 +158,11 @@ def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> b
     return stays and not left_out and folder.name.isprintable()
 
 
-def _look(place: Path, name: str, root: Path) -> Entry:
-    """A checkpoint folder's entry; of what is none, that of the first format which finds no fault in it."""
+def entry_at(place: Path, name: str, root: Path) -> Entry:
+    """A checkpoint folder's entry; of what is none, that of the first format which finds no fault in it.
+
+    It may be anywhere in the folder of checkpoints; both are real paths.
+    """
     own = own_format().look(place, name, root)
     if own is not None and own.error is None:
         return own

@@ -56,7 +56,7 @@ from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs import dynamic_batching, running
+from transformer.runs import running
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.reading import Pause
@@ -143,8 +143,8 @@ class Checkpoint:
     def run_together(
         self, queries: Sequence[Query], *, pause: Pause, most_map_bytes: int | None = None
     ) -> Iterator[Trace | Exception]:
-        """Run queries, those of about one length together; see `dynamic_batching.run_together`."""
-        return dynamic_batching.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
+        """Run queries, those of about one length together; see `running.run_together`."""
+        return running.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
 
     def replay(self, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
         """What a run had at some sites; see `transformer.runs.running.replay`."""
@@ -223,7 +223,7 @@ def _loaded(
     config, warnings = read_config(config_file, label=files.label(CONFIG))
     small = {CONFIG: config_file}
     small |= {file: files.read(file, limit=limit) for file, limit in tokenizer_files(files, config).items()}
-    card, card_warnings = _card(files)
+    card, card_warnings = card_of(files)
     label, opening = _weights(folder, files, config, step=step, inside=inside)
     with opening as (file, size):
         header = tensorfile.read_header(file, size, label=label)
@@ -275,7 +275,8 @@ def _hash_of_values(small: Mapping[str, bytes], model: Transformer) -> str:
     return hash_of({**small, **digests})
 
 
-def _card(files: FolderFiles) -> tuple[Card, Sequence[str]]:
+def card_of(files: FolderFiles) -> tuple[Card, Sequence[str]]:
+    """What the card of a folder says, nothing if there is none or it cannot be read; and a warning of that."""
     if not files.has(CARD):
         return Card(), ()
     try:

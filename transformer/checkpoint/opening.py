@@ -1,24 +1,84 @@
 """Open any model: a checkpoint folder, a snapshot of its training, or what an extension has a format for.
 
+`FORMAT` is the kernel's own format: what is listed of a checkpoint folder, and how it is opened.
+
 transformer.load("runs/my-model")                               a folder
 transformer.load("zh-en")                                       a checkpoint that comes along
 transformer.load("runs/reverse@1200")                           a snapshot of a training, at its step 1,200
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  another format, whose open questions are answered
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from transformer.checkpoint import load as native
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.consistency import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.listing import Format, LoadOptions
-from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
+from transformer.checkpoint.listing import Entry, Format, LoadOptions
+from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, card_of, read_config
 from transformer.checkpoint.named import check_name, named
+from transformer.checkpoint.snapshot_names import SnapshotInfo
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError
 from transformer.extensions import provided
-from transformer.files.untrusted_folder import as_typed
+from transformer.files import tensorfile
+from transformer.files.untrusted_folder import FolderFiles, as_typed
+from transformer.i18n import Sentence
+
+MOST_EXAMPLES = 4  # of each folder, as a list may have thousands
+LONGEST_EXAMPLE = 200
+
+
+class FolderFormat(Format):
+    """A checkpoint folder."""
+
+    def names(self) -> Iterable[str]:
+        """Its files, and those of other programs' tokenizers."""
+        own = (name for names in TOKENIZER_NAMES.values() for name in names)
+        return ("", CONFIG, WEIGHTS, CARD, *own, *sorted(file_names()))
+
+    def look(self, place: Path, name: str, root: Path) -> Entry:
+        """The entry, with its fault if it has one."""
+        try:
+            files = FolderFiles(place, inside=root)
+            card, _ = card_of(files)
+        except CheckpointError as error:
+            return Entry(name, place, error.sentence, name, root)
+        try:
+            _check(files)
+        except CheckpointError as error:
+            return Entry(name, place, error.sentence, card.title or name, root)
+        examples = tuple(example for example in card.tried() if len(example) <= LONGEST_EXAMPLE)[:MOST_EXAMPLES]
+        language = card.source_language if card.source_code else ""
+        gloss = card.glosses.get(examples[0], "") if examples else ""
+        return Entry(name, place, None, card.title or name, root, language, examples, gloss, card.source_code)
+
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
+        """Load it; nothing has to be answered or given."""
+        return native.load(source, inside=how.inside, progress=how.progress, device=how.device)
+
+    def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[SnapshotInfo, ...], tuple[Sentence, ...]]:
+        """What is next to it."""
+        return snapshots.moments(folder, inside=inside)
+
+
+def _check(files: FolderFiles) -> None:
+    """What can be found wrong without reading parameters or trying tokenizers out."""
+    config, _ = read_config(files.read(CONFIG, limit=MAX_CONFIG), label=files.label(CONFIG))
+    for name, limit in tokenizer_files(files, config).items():
+        files.check_size(name, limit=limit)
+    files.check_size(WEIGHTS, limit=most_bytes(config))
+    with files.open(WEIGHTS) as (file, size):
+        most = len(expected_shapes(config))
+        header = tensorfile.read_header(file, size, label=files.label(WEIGHTS), most=most)
+    check_tensors(config, header, label=files.label(WEIGHTS))
+
+
+FORMAT = FolderFormat()
+
 
 NO_ANSWERS: Final[Mapping[str, Any]] = MappingProxyType({})
 

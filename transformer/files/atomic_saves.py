@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 Own = Callable[[Path], Collection[str]]
+Version = tuple[int, ...]
 
 _SAVING, _REPLACED = ".saving", ".replaced"
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}(?P<kind>\.saving|\.replaced)", re.DOTALL)
@@ -107,15 +108,31 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOTSUP, 
 
 def exchange(a: Path, b: Path) -> bool:
     """Let two existing folders change names; False if the system cannot do it there, an `OSError` if it failed."""
-    call = _call()
-    if call is None:
-        return False
-    if call(os.fsencode(a), os.fsencode(b)) == 0:
+    name = {"linux": "renameat2", "darwin": "renamex_np"}.get(sys.platform, "")
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None) if name else None
+    if function is None:
+        return False  # Windows; glibc before 2.28
+    here, there = ctypes.c_char_p(os.fsencode(a)), ctypes.c_char_p(os.fsencode(b))
+    places = (_AT_FDCWD, here, _AT_FDCWD, there, _RENAME_EXCHANGE)
+    if function(*(places if name == "renameat2" else (here, there, _RENAME_SWAP))) == 0:
         return True
     code = ctypes.get_errno()
     if code in _CANNOT:
         return False
     raise OSError(code, os.strerror(code), str(a), None, str(b))
+
+
+def version_of(status: os.stat_result) -> Version:
+    """What changes when a file is changed or replaced."""
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def version_now(path: Path) -> Version:
+    """That of a file as it is now; empty if there is none, or no link leads to it."""
+    try:
+        return version_of(path.stat())
+    except (OSError, RuntimeError):
+        return ()
 
 
 def sync_folder(folder: Path) -> None:
@@ -139,19 +156,3 @@ def write_whole(path: Path, content: bytes, partial: Path) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _call() -> Callable[[bytes, bytes], int] | None:
-    """The function of the C library for two paths, None if there is none."""
-    if sys.platform not in ("linux", "darwin"):
-        return None
-    name = "renameat2" if sys.platform == "linux" else "renamex_np"
-    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    if function is None:
-        return None  # glibc before 2.28
-    function.restype = ctypes.c_int
-    if sys.platform == "linux":
-        function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-        return lambda a, b: int(function(_AT_FDCWD, a, _AT_FDCWD, b, _RENAME_EXCHANGE))
-    function.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint)
-    return lambda a, b: int(function(a, b, _RENAME_SWAP))

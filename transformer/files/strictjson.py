@@ -12,7 +12,6 @@ import re
 from typing import Any
 
 from transformer.errors import ClauseError, shown
-from transformer.i18n import say_n
 
 MAX_DEPTH = 16
 MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits
@@ -32,7 +31,9 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
     except UnicodeDecodeError as error:
         raise ClauseError("it is not valid UTF-8 (at byte {byte})", byte=error.start) from None
-    _check_marks(content)
+    marks = sum(map(content.count, (b",", b"[", b"{")))
+    if marks > MAX_MARKS:
+        raise ClauseError("it has {n:,} commas and opening brackets; the limit is {most:,}", n=marks, most=MAX_MARKS)
     _check_depth(text, max_depth)
     try:
         value = json.loads(
@@ -50,12 +51,6 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     if _HALF.search(text):
         _check_text(value)
     return value
-
-
-def _check_marks(content: bytes) -> None:
-    marks = sum(map(content.count, (b",", b"[", b"{")))
-    if marks > MAX_MARKS:
-        raise ClauseError("it has {n:,} commas and opening brackets; the limit is {most:,}", n=marks, most=MAX_MARKS)
 
 
 def _check_depth(text: str, max_depth: int) -> None:
@@ -79,12 +74,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(digits: str) -> int:
     if len(digits) > MAX_NUMBER:
         raise ClauseError(
-            say_n(
-                "it contains a number with {n:,} digit; the limit is {most}",
-                "it contains a number with {n:,} digits; the limit is {most}",
-                len(digits),
-                most=MAX_NUMBER,
-            )
+            "it contains a number with {n:,} digit; the limit is {most}",
+            "it contains a number with {n:,} digits; the limit is {most}",
+            len(digits),
+            most=MAX_NUMBER,
         )
     return int(digits)
 

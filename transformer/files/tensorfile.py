@@ -17,7 +17,6 @@ from torch import Tensor
 
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import strictjson
-from transformer.i18n import say_n
 
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
@@ -67,25 +66,21 @@ def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = Non
     `CheckpointError` says that it is too short, too long or cut off, or its header is not valid.
     """
     with within(label):
-        return _header(file, size, most)
-
-
-def _header(file: BinaryIO, size: int, most: int | None) -> Header:
-    length = _header_length(file.read(LENGTH_BYTES), size)
-    content = file.read(length)
-    _check_number(content.count(b'"dtype"'), most)  # before the many are parsed
-    try:
-        record = strictjson.parse(content, max_depth=4)
-    except ClauseError as error:
-        raise ClauseError("its header cannot be read: {problem}", problem=error.sentence) from None
-    if not isinstance(record, dict):
-        raise ClauseError("its header is not a JSON object")
-    said = record.pop("__metadata__", None)
-    metadata = {key: text for key, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
-    _check_number(len(record), most)  # a name can be written in other ways
-    infos = [(name, _info(name, value)) for name, value in record.items()]
-    infos.sort(key=lambda item: (item[1].begin, item[1].end))
-    _check_layout(infos, size - LENGTH_BYTES - length)
+        length = _header_length(file.read(LENGTH_BYTES), size)
+        content = file.read(length)
+        _check_number(content.count(b'"dtype"'), most)  # before the many are parsed
+        try:
+            record = strictjson.parse(content, max_depth=4)
+        except ClauseError as error:
+            raise ClauseError("its header cannot be read: {problem}", problem=error.sentence) from None
+        if not isinstance(record, dict):
+            raise ClauseError("its header is not a JSON object")
+        said = record.pop("__metadata__", None)
+        metadata = {key: text for key, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
+        _check_number(len(record), most)  # a name can be written in other ways
+        infos = [(name, _info(name, value)) for name, value in record.items()]
+        infos.sort(key=lambda item: (item[1].begin, item[1].end))
+        _check_layout(infos, size - LENGTH_BYTES - length)
     return Header(dict(infos), LENGTH_BYTES + length, metadata)
 
 
@@ -132,11 +127,7 @@ def read_into(
 def _header_length(start: bytes, size: int) -> int:
     if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
         raise ClauseError(
-            say_n(
-                "is too short for a safetensors file ({n} byte)",
-                "is too short for a safetensors file ({n} bytes)",
-                size,
-            )
+            "is too short for a safetensors file ({n} byte)", "is too short for a safetensors file ({n} bytes)", size
         )
     if start.startswith(b"version "):
         raise ClauseError("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`")
@@ -217,9 +208,7 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int) -> None:
         )
     if size > end:
         raise ClauseError(
-            say_n(
-                "is {n:,} byte too long: its tensors end before the file does",
-                "is {n:,} bytes too long: its tensors end before the file does",
-                size - end,
-            )
+            "is {n:,} byte too long: its tensors end before the file does",
+            "is {n:,} bytes too long: its tensors end before the file does",
+            size - end,
         )

@@ -15,12 +15,11 @@ from typing import Any, BinaryIO
 
 from transformer.errors import CheckpointError, DataError, shown, within
 from transformer.files import atomic_saves, strictjson
-from transformer.i18n import say, say_n
+from transformer.files.atomic_saves import Version, version_now, version_of
+from transformer.i18n import say
 
 # Opening a pipe would block; a link that appeared since the check is not followed.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
-
-Version = tuple[int, ...]
 
 
 class FolderFiles:
@@ -97,12 +96,12 @@ class FolderFiles:
             status = os.fstat(file.fileno())
             self._check_regular(name, status)
             self._check_inside(_path_of(file.fileno()))
-            self._versions[self._root / name] = _version(status)
+            self._versions[self._root / name] = version_of(status)
             yield file, status.st_size
 
     def changed(self) -> list[str]:
         """Names of the files that were replaced or rewritten since they were opened."""
-        return [path.name for path, version in self._versions.items() if _version_now(path) != version]
+        return [path.name for path, version in self._versions.items() if version_now(path) != version]
 
     def _inside(self, name: str) -> Path:
         path = (self._root / name).resolve(strict=True)
@@ -125,13 +124,11 @@ class FolderFiles:
     def _check_size(self, name: str, size: int, limit: int) -> None:
         if size > limit:
             raise CheckpointError(
-                say_n(
-                    "{label}: has {n:,} byte; the limit is {limit:,}.",
-                    "{label}: has {n:,} bytes; the limit is {limit:,}.",
-                    size,
-                    label=self.label(name),
-                    limit=limit,
-                )
+                "{label}: has {n:,} byte; the limit is {limit:,}.",
+                "{label}: has {n:,} bytes; the limit is {limit:,}.",
+                size,
+                label=self.label(name),
+                limit=limit,
             )
 
     def _check_regular(self, name: str, status: os.stat_result) -> None:
@@ -192,17 +189,6 @@ def _path_of(descriptor: int) -> Path | None:
             return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
         return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
     except (OSError, ValueError):
-        return None
-
-
-def _version(status: os.stat_result) -> Version:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _version_now(path: Path) -> Version | None:
-    try:
-        return _version(path.stat())
-    except OSError:
         return None
 
 

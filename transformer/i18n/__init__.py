@@ -4,8 +4,7 @@
 wherever text does; it also keeps its template, so `said` can translate it later. Nothing is translated before it is
 drawn: caches and threads serve readers of every language.
 
-Read `sentence`, then `catalogue`; `spacing` removes spaces next to Chinese, `read_table` reads data with
-sentences. Standard library only.
+Read `sentence`, then `catalogue`; `read_table` reads data with sentences. Standard library only.
 
 Source: GNU gettext's catalogues (https://www.gnu.org/software/gettext/manual/), as Babel extracts them.
 

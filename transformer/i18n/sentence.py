@@ -9,20 +9,27 @@
 A sentence is equal to its English text and hashes like it, so a cache that is keyed by text confuses them: wrap caches
 of text (`lru_cache` on an escape, say) in `through`. What a method of `str` returns, and an f-string, stays English;
 the test in the pseudo-language finds it.
+
+**Spaces of Chinese**: none between two Chinese characters, nor next to full-width punctuation. Translators write a
+space between Chinese and a `{value}`, as the value may be Latin or a number. Where it turns out to be Chinese, the
+space goes. Spaces inside a value, such as those of a typed sentence, stay as they are.
+
+Source: W3C, "Requirements for Chinese Text Layout" (https://www.w3.org/TR/clreq/), sections 3.1 and 3.2.2.
 """
 
 from __future__ import annotations
 
 import re
+import string
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Concatenate, LiteralString, ParamSpec, Self, cast
+from typing import Any, Concatenate, Final, LiteralString, ParamSpec, Self, cast
 
-from transformer.i18n import catalogue, spacing
+from transformer.i18n import catalogue
 from transformer.i18n.catalogue import ENGLISH, PSEUDO, plural_template, template
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -95,7 +102,32 @@ class Sentence(str):
         return type(self), self.made_of
 
 
-class Template(Sentence):
+class _Filled(Sentence):
+    """A template with its values, which are the last part of what it is made of."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _template(language: str, *made_of: Any) -> str:
+        raise NotImplementedError
+
+    @classmethod
+    def _english(cls, *made_of: Any) -> str:
+        return filled(cls._template(ENGLISH, *made_of), made_of[-1])
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        told = {name: _inside(value, language) for name, value in self.made_of[-1].items()}
+        if language == PSEUDO:
+            english = self._template(ENGLISH, *self.made_of)
+            return catalogue.marked(filled(catalogue.longer(english), told), nested=nested)
+        try:
+            return filled(self._template(language, *self.made_of), told, language)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+
+
+class Template(_Filled):
     """A template with its values: English, with a `{name}` or `{name:format}` for each value.
 
     There may be another for all numbers but 1, where the value `n` chooses, and what the template is about.
@@ -104,49 +136,27 @@ class Template(Sentence):
     __slots__ = ()
 
     @staticmethod
-    def _english(one: str, many: str | None, about: str, values: Mapping[str, Any]) -> str:
-        return filled(one if many is None or values["n"] == 1 else many, values)
+    def _template(language: str, *made_of: Any) -> str:
+        one, many, about, values = made_of
+        if many is None:
+            return template(one, language, about=about)
+        return plural_template(one, many, values["n"], language, about=about)
 
     @property
     def values(self) -> Mapping[str, Any]:
         """What stands for each name."""
-        return MappingProxyType(dict(self.made_of[3]))
-
-    def in_language(self, language: str, *, nested: bool = False) -> str:
-        """See `Sentence`."""
-        one, many, about, values = self.made_of
-        told = {name: _inside(value, language) for name, value in values.items()}
-        if language == PSEUDO:
-            english = one if many is None or values["n"] == 1 else many
-            return catalogue.marked(filled(catalogue.longer(english), told), nested=nested)
-        try:
-            return filled(
-                template(one, language, about=about)
-                if many is None
-                else plural_template(one, many, values["n"], language, about=about),
-                told,
-                language,
-            )
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+        return MappingProxyType(dict(self.made_of[-1]))
 
 
-class Written(Sentence):
-    """A template that data give in several languages, with its values."""
+class Written(_Filled):
+    """A template that data give in several languages, with its values; English where they lack a language."""
 
     __slots__ = ()
 
     @staticmethod
-    def _english(texts: Mapping[str, str], values: Mapping[str, Any]) -> str:
-        return filled(texts[ENGLISH], values)
-
-    def in_language(self, language: str, *, nested: bool = False) -> str:
-        """See `Sentence`; English where the data lack a language."""
-        texts, values = self.made_of
-        told = {name: _inside(value, language) for name, value in values.items()}
-        if language == PSEUDO:
-            return catalogue.marked(filled(catalogue.longer(texts[ENGLISH]), told), nested=nested)
-        return filled(texts.get(language, texts[ENGLISH]), told, language)
+    def _template(language: str, *made_of: Any) -> str:
+        texts: Mapping[str, str] = made_of[0]
+        return texts.get(language, texts[ENGLISH])
 
     def __reduce__(self) -> tuple[object, ...]:
         texts, values = self.made_of
@@ -163,7 +173,7 @@ class Joined(Sentence):
         """See `Sentence`."""
         separator, parts = self.made_of
         told = (part.in_language(language, nested=nested) if isinstance(part, Sentence) else part for part in parts)
-        return spacing.joined(separator, told) if language == spacing.CHINESE else str(separator).join(told)
+        return chinese_joined(separator, told) if language == CHINESE else str(separator).join(told)
 
 
 class Passed(Sentence):
@@ -287,7 +297,7 @@ def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) ->
         name: _Number(value) if not isinstance(value, str) and isinstance(value, Real) else value
         for name, value in values.items()
     }
-    return spacing.filled(template, shown) if language == spacing.CHINESE else template.format_map(shown)
+    return chinese_filled(template, shown) if language == CHINESE else template.format_map(shown)
 
 
 class _Number:
@@ -319,3 +329,56 @@ def _said(found: Any, kinds: Mapping[str, Mapping[str, str]], key: str) -> Any:
     if isinstance(found, str) and key in kinds:
         return Template(found, None, kinds[key].get("about", ""), {})
     return found
+
+
+CHINESE: Final = "zh"
+
+_WIDE = r"\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff60“”‘’…"
+_AT_THE_END = re.compile(rf"[{_WIDE}]$")
+_AT_THE_START = re.compile(rf"[{_WIDE}]")
+_A_SENTENCE_ENDS = re.compile(r"[。！？；：，、]$")
+_SEPARATORS: Final = {", ": "、", "; ": "；", ": ": "："}
+"""What stands between two Chinese texts instead."""
+
+
+def chinese_filled(template: str, values: Mapping[str, Any]) -> str:
+    """Fill a Chinese template with values that are already in Chinese."""
+    parts: list[str] = []
+    for literal, name, form in _parsed(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(f"{{0:{form}}}".format(values[name]))
+    return closed_up(parts)
+
+
+def closed_up(parts: Iterable[str]) -> str:
+    """Texts in a row; a space where one meets the next goes if it would stand between two Chinese characters."""
+    text = ""
+    for part in filter(None, parts):
+        if text.endswith(" ") and _AT_THE_START.match(part) and _AT_THE_END.search(text[:-1]):
+            text = text[:-1]
+        elif part.startswith(" ") and _AT_THE_START.match(part[1:]) and _AT_THE_END.search(text):
+            part = part[1:]
+        text += part
+    return text
+
+
+def chinese_joined(separator: str, parts: Iterable[str]) -> str:
+    """Chinese texts in a row, with the separator that Chinese writes for this English one."""
+    text = ""
+    for place, part in enumerate(parts):
+        text += (_between(text, separator, part) if place else "") + part
+    return text
+
+
+def _between(before: str, separator: str, after: str) -> str:
+    if separator == " ":  # pieces of a sentence stay apart, sentences do not
+        return "" if _A_SENTENCE_ENDS.search(before) else separator
+    numbers = before[-1:].isdigit() and after[:1].isdigit()
+    wide = numbers or _AT_THE_END.search(before) or _AT_THE_START.match(after)
+    return _SEPARATORS.get(separator, separator) if wide else separator
+
+
+@lru_cache(maxsize=8192)
+def _parsed(template: str) -> tuple[tuple[str, str | None, str], ...]:
+    return tuple((literal, name, form or "") for literal, name, form, _ in string.Formatter().parse(template))

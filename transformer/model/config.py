@@ -14,7 +14,6 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from transformer.errors import ConfigError, shown
-from transformer.i18n import say_n
 from transformer.model.attention_features import AttentionFeatures
 from transformer.model.config_fields import Activation, Ids, Layers, Writing, check_number, check_type, check_whole
 from transformer.model.position_kinds import KINDS, Placing, PositionKind
@@ -229,12 +228,10 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if n_parameters > MAX_PARAMETERS:
             raise ConfigError(
                 "d_model",
-                say_n(
-                    "these sizes give {n:,} parameter; the limit is {most:,}.",
-                    "these sizes give {n:,} parameters; the limit is {most:,}.",
-                    n_parameters,
-                    most=MAX_PARAMETERS,
-                ),
+                "these sizes give {n:,} parameter; the limit is {most:,}.",
+                "these sizes give {n:,} parameters; the limit is {most:,}.",
+                n_parameters,
+                most=MAX_PARAMETERS,
             )
 
     def count_parameters(self) -> int:

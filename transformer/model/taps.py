@@ -27,47 +27,6 @@ from transformer.model.config import ModelConfig
 _Setting = TypeVar("_Setting")
 
 
-class Tap:
-    """The tap that sees nothing and changes nothing; also the interface of all taps."""
-
-    visitors: "tuple[Hook, ...]" = ()
-
-    @property
-    def causal(self) -> bool:
-        """Whether its change of a token depends on no later token, and on earlier ones only through the model.
-
-        Only then do keys and values stay the same while the output grows, so decoding may cache them.
-        """
-        return True
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        """Pass one named value through; the model continues with what is returned."""
-        return value
-
-    def setting(self, name: str, value: _Setting) -> _Setting:
-        """Pass a setting of the module through: a parameter, a number, a record; the module uses what is returned."""
-        return value
-
-    def wants(self, name: str) -> bool:
-        """Whether a visitor looks at this value; if not, it need not be computed."""
-        return False
-
-    def child(self, *parts: str | int) -> "Tap":
-        """The tap for a part of this module."""
-        return self
-
-    def at(self, offset: int) -> "Tap":
-        """The tap for a call whose first query has this position (0 unless there is a cache)."""
-        return self
-
-    def also(self, *visitors: "Hook") -> "Tap":
-        """The tap with more visitors, which come after its own."""
-        return tap_of(*visitors)
-
-
-NO_TAP = Tap()
-
-
 class Hook(Protocol):
     """One of those that look at or change values through a tap."""
 
@@ -82,60 +41,66 @@ class Hook(Protocol):
         """See the value of a site; the model continues with the returned tensor."""
 
 
-class SiteTap(Tap):
-    """A tap that knows where it is: it turns short names into sites and asks its visitors, in order."""
+class Tap:
+    """Knows where it is in the model: it turns short names into sites and asks its visitors, in order."""
 
-    def __init__(self, visitors: tuple[Hook, ...], prefix: str = "", offset: int = 0) -> None:
+    def __init__(self, visitors: tuple[Hook, ...] = (), prefix: str = "", offset: int = 0) -> None:
         self.visitors = visitors
         self._prefix = prefix
         self._offset = offset
 
     @property
     def causal(self) -> bool:
-        """Whether all visitors are causal."""
+        """Whether its change of a token depends on no later token, and on earlier ones only through the model.
+
+        Only then do keys and values stay the same while the output grows, so decoding may cache them.
+        """
         return all(visitor.causal for visitor in self.visitors)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        """Let each visitor that wants the site see or replace the value."""
-        site = self._prefix + name
+        """Pass one named value through each visitor that wants it; the model continues with what is returned."""
         for visitor in self.visitors:
-            if visitor.wants(site):
+            if visitor.wants(site := self._prefix + name):
                 value = visitor.visit(site, value, self._offset)
         return value
 
     def setting(self, name: str, value: _Setting) -> _Setting:
-        """Let each rewirer change the setting, in order."""
+        """Pass a setting of the module through: a parameter, a number, a record; the module uses what is returned."""
         for visitor in self.visitors:
             if isinstance(visitor, Rewirer):
                 value = visitor.rewired(self._prefix + name, value)
         return value
 
     def wants(self, name: str) -> bool:
-        """Whether any visitor wants this site."""
-        site = self._prefix + name
-        return any(visitor.wants(site) for visitor in self.visitors)
+        """Whether a visitor looks at this value; if not, it need not be computed."""
+        return any(visitor.wants(self._prefix + name) for visitor in self.visitors)
 
-    def child(self, *parts: str | int) -> Tap:
-        """The same visitors, one level deeper."""
-        return SiteTap(self.visitors, f"{self._prefix}{'.'.join(map(str, parts))}.", self._offset)
+    def child(self, *parts: str | int) -> "Tap":
+        """The tap for a part of this module: the same visitors, one level deeper."""
+        if not self.visitors:
+            return self
+        return Tap(self.visitors, f"{self._prefix}{'.'.join(map(str, parts))}.", self._offset)
 
-    def at(self, offset: int) -> Tap:
-        """The same visitors, told the position of the first query."""
-        return SiteTap(self.visitors, self._prefix, offset)
+    def at(self, offset: int) -> "Tap":
+        """The tap for a call whose first query has this position (0 unless there is a cache)."""
+        return Tap(self.visitors, self._prefix, offset) if self.visitors else self
 
-    def also(self, *visitors: Hook) -> Tap:
+    def also(self, *visitors: Hook) -> "Tap":
         """The tap with more visitors, which come after its own."""
-        return SiteTap((*self.visitors, *visitors), self._prefix, self._offset)
+        return Tap((*self.visitors, *visitors), self._prefix, self._offset) if visitors else self
+
+
+NO_TAP = Tap()
 
 
 def tap_of(*visitors: Hook) -> Tap:
     """A tap for one call of the model; with no visitor it is `NO_TAP`."""
-    return SiteTap(visitors) if visitors else NO_TAP
+    return NO_TAP.also(*visitors)
 
 
 def both(first: Tap, then: Tap) -> Tap:
-    """One tap for two; if one of them is `NO_TAP`, the other itself."""
-    return then if first is NO_TAP else first if then is NO_TAP else first.also(*then.visitors)
+    """One tap for two."""
+    return first.also(*then.visitors)
 
 
 @lru_cache(maxsize=8192)  # every pass asks it of every value

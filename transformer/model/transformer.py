@@ -23,7 +23,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import QueryError
-from transformer.i18n import say_n
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.attention_positions import StackOrder
@@ -91,12 +90,10 @@ class Embedding(Module):
         length = ids.size(1)
         if offset + length > self.max_len:
             raise QueryError(
-                say_n(
-                    "{n} token was given; this model reads at most {most}. Shorten the text.",
-                    "{n} tokens were given; this model reads at most {most}. Shorten the text.",
-                    offset + length,
-                    most=self.max_len,
-                )
+                "{n} token was given; this model reads at most {most}. Shorten the text.",
+                "{n} tokens were given; this model reads at most {most}. Shorten the text.",
+                offset + length,
+                most=self.max_len,
             )
         # Scaled up, or the positions, of size 1, would drown the tokens: rows of the table have a length of about 1.
         x = tap("tokens", rows_of(table, ids) * tap.setting("scale", self.scale))  # [B, T, D]

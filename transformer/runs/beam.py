@@ -34,13 +34,8 @@ class Hypothesis:
     ended: bool  # whether it ends with the end piece; if not, the length limit cut it
 
 
-@dataclass(frozen=True)
-class BeamStep:
-    """One round of beam search."""
-
-    index: int  # the round, from 0
-    # For each sentence its best hypotheses so far, open ones included, best first.
-    best: tuple[tuple[Hypothesis, ...], ...]
+Best = tuple[tuple[Hypothesis, ...], ...]
+"""For each sentence its best hypotheses so far, open ones included, best first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +69,8 @@ def beam_search(
     max_new: int,
     forced: Sequence[Sequence[int]] | None = None,
     watch: Watch | None = None,
-) -> Iterator[BeamStep]:
-    """Search each sentence of a batch, one row each of a new prefix; the last step, one per round, has the result.
+) -> Iterator[Best]:
+    """Search each sentence of a batch, one row each of a new prefix: the best of each round; the last is the result.
 
     `size` is K, `alpha` the strength of the length penalty, `max_new` counts the end piece. Every hypothesis of a
     sentence begins with its forced pieces. `watch` is called with what each round compared, before the round ends.
@@ -83,7 +78,7 @@ def beam_search(
     beams = _Beams(prefix, size, alpha, max_new)
     for index in range(max_new):
         beams.extend(index, [ids[index : index + 1] for ids in forced] if forced else None, watch)
-        yield BeamStep(index, beams.best())
+        yield beams.best()
         if beams.settled():
             return
 
@@ -140,9 +135,12 @@ class _Beams:
         self.log_probs, self.lowered, chosen = log_probs[kept], lowered[kept].nan_to_num(0.0), chosen[kept]
         self.prefix.select(rows[kept].flatten())
         self.prefix.append(chosen.flatten())
-        self._set_aside(torch.isin(chosen, torch.tensor(self.config.end_ids)))
+        ended = torch.isin(chosen, torch.tensor(self.config.end_ids))
+        for row, beam in (ended & (self.log_probs > -torch.inf)).nonzero().tolist():
+            self.finished[self.searched[row]].append(self._hypothesis(row, beam, ended=True))
+        self.log_probs = self.log_probs.masked_fill(ended, -torch.inf)
 
-    def best(self) -> tuple[tuple[Hypothesis, ...], ...]:
+    def best(self) -> Best:
         """For each sentence its best hypotheses, best first."""
         found = [list(finished) for finished in self.finished]
         for row, sentence in enumerate(self.searched):
@@ -162,11 +160,6 @@ class _Beams:
             if bound <= worst and self.config.repetition_penalty >= 1.0:  # below 1 it may rise
                 self.log_probs[row] = -torch.inf
         return bool((self.log_probs == -torch.inf).all())
-
-    def _set_aside(self, ended: Tensor) -> None:
-        for row, beam in (ended & (self.log_probs > -torch.inf)).nonzero().tolist():
-            self.finished[self.searched[row]].append(self._hypothesis(row, beam, ended=True))
-        self.log_probs = self.log_probs.masked_fill(ended, -torch.inf)
 
     def _hypothesis(self, row: int, beam: int, *, ended: bool) -> Hypothesis:
         ids = tuple(self.prefix.written[row * self.size + beam].tolist())

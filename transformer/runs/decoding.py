@@ -1,9 +1,9 @@
 """Greedy decoding and sampling, one token at a time, for the rows of a batch (`Prefix`, `DecodedRow`).
 
 A `Prefix` is the output so far, for every row of a batch; it computes the log-probabilities of the next piece.
-`greedy` and `sample` are generators: each round asks the prefix, chooses one piece per row and yields a `DecodeStep`,
-until every row has ended or the limit is reached. `write_rows` decodes rows of which each has its own forced pieces,
-rules, seed and limit. Beam search is in `transformer.runs.beam`.
+`write_rows` decodes rows of which each has its own way of choosing, forced pieces, rules, seed and limit. `greedy` is a
+generator: each round asks the prefix, chooses the best piece of each row and yields a `DecodeStep`, until every row has
+ended or the limit is reached. Beam search is in `transformer.runs.beam`.
 
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
@@ -125,35 +125,8 @@ class Prefix:
             self.cache.select(rows)
 
 
-Choose = Callable[[Tensor], Tensor]  # what a choice goes by [B, V] -> chosen ids [B]
-
-
 def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
     """Choose the most probable piece each time; each row begins with its forced pieces."""
-    return _rounds(prefix, lambda log_probs: log_probs.argmax(dim=-1), max_new, forced)
-
-
-def sample(
-    prefix: Prefix, how: Sampling, *, max_new: int, seeds: Sequence[int], forced: Sequence[Sequence[int]] | None = None
-) -> Iterator[DecodeStep]:
-    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; otherwise as `greedy`.
-
-    Each row has its own seed (not that of `how`) and generator, so what a row draws does not depend on the rest of
-    the batch.
-    """
-    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-
-    def draw(log_probs: Tensor) -> Tensor:
-        probs = sampling_distribution(log_probs, how).cpu()
-        rows = zip(probs, generators, strict=True)
-        return torch.stack([race(row, generator).argmax() for row, generator in rows]).to(log_probs.device)
-
-    return _rounds(prefix, draw, max_new, forced)
-
-
-def _rounds(
-    prefix: Prefix, choose: Choose, max_new: int, forced: Sequence[Sequence[int]] | None
-) -> Iterator[DecodeStep]:
     config, end_ids = prefix.model.config, prefix.model.config.end_ids
     rules = [Rules(config, prefix.n_prompt, max_new, prefix.insisted)] * prefix.ids.size(0)
     finished = (False,) * prefix.ids.size(0)  # kept in Python: on a batch of a few, tensors would only cost time
@@ -162,7 +135,10 @@ def _rounds(
         scores = scores_of(log_probs, prefix.ids, prefix.log_sums, rules)  # [B, V]
         if rules[0].any:
             check_open(scores)
-        ids = _force(choose(scores), forced, index)  # [B]
+        ids = scores.argmax(dim=-1)  # [B]
+        for row, wanted in enumerate(forced or ()):
+            if index < len(wanted):
+                ids[row] = wanted[index]
         chosen = log_probs.gather(1, ids[:, None])[:, 0].tolist()
         step_ids = tuple(config.fill_id if over else i for i, over in zip(ids.tolist(), finished, strict=True))
         step_log_probs = tuple(0.0 if over else value for value, over in zip(chosen, finished, strict=True))
@@ -171,14 +147,6 @@ def _rounds(
         if all(finished):
             return
         prefix.append(torch.tensor(step_ids))
-
-
-def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> Tensor:
-    """Replace the choice in the rows whose forced prefix reaches this round."""
-    for row, wanted in enumerate(forced or ()):
-        if index < len(wanted):
-            ids[row] = wanted[index]
-    return ids
 
 
 def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
@@ -195,7 +163,7 @@ def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
     return rows
 
 
-_LEAVING = 0.75  # copying the cache without rows that have ended pays when so few go on
+LEAVING = 0.75  # copying the cache without rows that have ended pays when so few go on
 
 
 class Growing(Protocol):
@@ -242,15 +210,24 @@ class DecodedRow:
 
 
 def write_rows(
-    prefix: Growing, config: ModelConfig, rows: Sequence[DecodedRow], pause: Callable[[], None]
+    prefix: Growing,
+    config: ModelConfig,
+    rows: Sequence[DecodedRow],
+    pause: Callable[[], None],
+    *,
+    leaving: float = LEAVING,
 ) -> list[tuple[int, ...]]:
-    """Write every row to its end; those that have ended leave the batch. A QueryError if rules close all pieces."""
+    """Write every row to its end; a QueryError if rules close all pieces.
+
+    Rows that have ended leave the batch when no more than this share of it goes on.
+    """
     here = list(rows)  # those that still have a row in the batch
     over = [False] * len(here)
     while True:
         log_probs = prefix.next_log_probs().cpu()  # [rows here, V]
-        scores = scores_of(log_probs, prefix.ids, prefix.log_sums, [row.rules for row in here])
-        if here[0].rules.any:
+        rules = [row.rules for row in here]
+        scores = scores_of(log_probs, prefix.ids, prefix.log_sums, rules)
+        if any(one.any for one in rules):
             check_open(scores)
         best = scores.numpy().argmax(axis=-1).tolist()  # ten times as fast as torch
         ids = [
@@ -262,7 +239,7 @@ def write_rows(
             return [tuple(row.ids) for row in rows]
         prefix.append(torch.tensor(ids))
         staying = [place for place, done in enumerate(over) if not done]
-        if len(staying) <= _LEAVING * len(here):
+        if len(staying) <= leaving * len(here):
             prefix.select(torch.tensor(staying))
             here, over = [here[place] for place in staying], [False] * len(staying)
         pause()

@@ -2,6 +2,12 @@
 
 Logits are V wide, so they are computed a few rows at a time.
 
+Temperature divides all scores by one number, which keeps their order: the most probable piece stays first. Top-k and
+top-p then cut off the least probable pieces, and the rest is scaled to sum to 1 again. The entropy of the whole
+distribution (`Trace.entropies`) counts every piece of the vocabulary: a model trained with label smoothing (Szegedy et
+al., "Rethinking the Inception Architecture for Computer Vision", 2016, section 7) leaves a share to all pieces at every
+step, so the entropy stays high even where the model is sure.
+
 A rule of a config (banned ids, n-grams, lengths) closes pieces or changes their scores. It never changes the model's
 own log-probabilities, which a run keeps separately. The rules apply in this order, each to what the one before made:
 
@@ -20,23 +26,21 @@ Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.errors import QueryError
+from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.query import Decoding, Sampling
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
-from transformer.errors import QueryError
-from transformer.model.config import ModelConfig
 
 RuleChange = Literal["closed", "lowered", "raised"]
 
@@ -92,6 +96,78 @@ def sampling_distribution(log_probs: Tensor, how: Sampling) -> Tensor:
         ordered = ordered.masked_fill((before >= how.top_p) & (before > 0), 0.0)
     kept = torch.zeros_like(probs).scatter(-1, order, ordered)
     return kept / kept.sum(dim=-1, keepdim=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Reshaped:
+    """The distributions of one step, each [V], float32."""
+
+    raw: np.ndarray  # the model's own
+    tempered: np.ndarray  # after the rules of the model's config and the temperature
+    by_k: np.ndarray  # after top-k, too
+    cut: np.ndarray  # after top-p, too: what is drawn from
+    how: Sampling  # the settings
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How spread out a distribution is."""
+
+    entropy: float  # in bits
+    left: int  # pieces with a probability above 0
+    best: int  # the most probable piece
+    top: float  # its probability
+
+
+def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshaped:
+    """What sampling makes of one step, from the model's log-probabilities [V] and the scores of the choice [V].
+
+    The scores are the log-probabilities after the rules of the model's config (`Trace.scores_at`); the seed does not
+    matter.
+    """
+
+    def made(settings: Sampling) -> np.ndarray:
+        return sampling_distribution(torch.tensor(scores), settings).numpy()
+
+    return Reshaped(
+        raw=np.exp(log_probs),
+        tempered=made(replace(how, top_k=0, top_p=1.0)),
+        by_k=made(replace(how, top_p=1.0)),
+        cut=made(how),
+        how=how,
+    )
+
+
+def spread(probs: np.ndarray) -> Spread:
+    """How spread out a distribution [V] is."""
+    there = probs[probs > 0].astype(np.float64)
+    best = int(probs.argmax())
+    return Spread(abs(float(-(there * np.log2(there)).sum())), len(there), best, float(probs[best]))
+
+
+N_BEST = 10
+"""Pieces that `entropy_of_best` looks at."""
+
+
+def other_share(log_probs: np.ndarray) -> np.ndarray:
+    """1 - p of the most probable piece: the share of all others [step], from log-probabilities [step, vocab]."""
+    return np.asarray(1 - np.exp(np.minimum(log_probs.max(axis=-1).astype(np.float64), 0.0)))
+
+
+def entropy_of_best(log_probs: np.ndarray, *, count: int = N_BEST) -> np.ndarray:
+    """Entropy among the most probable pieces, as if there were no others [step], in bits, from log-probabilities."""
+    best = min(count, log_probs.shape[-1])
+    probs = np.exp(-np.partition(-log_probs, best - 1, axis=-1)[..., :best].astype(np.float64))  # [step, best]
+    shares = probs / probs.sum(axis=-1, keepdims=True)
+    return np.asarray(-(shares * np.log2(np.where(shares > 0, shares, 1.0))).sum(axis=-1) + 0.0)  # + 0: no -0
+
+
+def entropy_of_smoothed(smoothing: float, n_pieces: int) -> float:
+    """Entropy, in bits, of a training target with this share spread evenly over all pieces and the rest on one."""
+    each = smoothing / n_pieces
+    probs = np.full(n_pieces, each)
+    probs[0] += 1 - smoothing
+    return float(-(probs * np.log2(np.where(probs > 0, probs, 1.0))).sum() + 0.0)
 
 
 def race(probs: Tensor, generator: torch.Generator) -> Tensor:
@@ -157,7 +233,9 @@ class Rules:
         """
         config, own = self.config, log_probs.clone()
         if config.repetition_penalty != 1.0:
-            _lower(own, sorted(set(text)), config.repetition_penalty, log_sum)
+            there, penalty = sorted(set(text)), config.repetition_penalty
+            logits = own[there] + log_sum
+            own[there] = torch.where(logits < 0, logits * penalty, logits / penalty) - log_sum
         ban(own, [*config.never_written, *self._closed(text)])
         only = self.only_at(len(text) - self.n_prompt)
         if only is not None:
@@ -194,12 +272,6 @@ class Rules:
             yield from config.first_banned_ids
 
 
-def _lower(log_probs: Tensor, ids: Sequence[int], penalty: float, log_sum: float) -> None:
-    """Divide or multiply some logits, in place."""
-    logits = log_probs[ids] + log_sum
-    log_probs[ids] = torch.where(logits < 0, logits * penalty, logits / penalty) - log_sum
-
-
 def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
     """The pieces that would complete a run of n that the text already has."""
     before = tuple(text[len(text) - n + 1 :])
@@ -210,7 +282,7 @@ def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
 
 def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequence[Rules]) -> Tensor:
     """The scores of a batch's choices [B, V]; if only ids are banned, the log-probabilities, changed in place."""
-    if not rules[0].any:
+    if not any(rule.any for rule in rules):
         return ban(log_probs, rules[0].config.never_written)
     rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)
     return torch.stack([rule.scores(row, text, log_sum) for row, text, log_sum, rule in rows])

@@ -85,13 +85,11 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     pieces = pieces if ids == own else tuple(map(tokenizer.piece, ids))
     if len(ids) > config.max_len:
         raise QueryError(
-            say_n(
-                "The source has {n} token; {model} reads at most {most}. Shorten it.",
-                "The source has {n} tokens; {model} reads at most {most}. Shorten it.",
-                len(ids),
-                model=checkpoint.name,
-                most=config.max_len,
-            )
+            "The source has {n} token; {model} reads at most {most}. Shorten it.",
+            "The source has {n} tokens; {model} reads at most {most}. Shorten it.",
+            len(ids),
+            model=checkpoint.name,
+            most=config.max_len,
         )
     unknown = [piece for piece, i in zip(encoding.pieces, encoding.ids, strict=True) if i == config.unk_id]
     notes = notes_on(query.source, config.normalisation) + tokenizer.notes + _unknown_note(unknown)
@@ -181,13 +179,11 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
             raise QueryError("a forced token comes after the end mark; make the end mark the last forced token.")
     if len(query.forced) > room:
         raise QueryError(
-            say_n(
-                "{n} token is forced, but {model} can write at most {most}.",
-                "{n} tokens are forced, but {model} can write at most {most}.",
-                len(query.forced),
-                model=checkpoint.name,
-                most=room,
-            )
+            "{n} token is forced, but {model} can write at most {most}.",
+            "{n} tokens are forced, but {model} can write at most {most}.",
+            len(query.forced),
+            model=checkpoint.name,
+            most=room,
         )
 
 
@@ -232,15 +228,13 @@ def read_given(
     most = config.max_len - len(before) - len(end) + 1
     if len(ids) > most:
         raise QueryError(
-            say_n(
-                "The reference has {n:,} token, but {model} has room for only {most:,} after the preceding text. "
-                "Shorten the reference.",
-                "The reference has {n:,} tokens, but {model} has room for only {most:,} after the preceding text. "
-                "Shorten the reference.",
-                len(ids),
-                model=checkpoint.name,
-                most=max(most, 0),
-            )
+            "The reference has {n:,} token, but {model} has room for only {most:,} after the preceding text. "
+            "Shorten the reference.",
+            "The reference has {n:,} tokens, but {model} has room for only {most:,} after the preceding text. "
+            "Shorten the reference.",
+            len(ids),
+            model=checkpoint.name,
+            most=max(most, 0),
         )
     return PreparedReference(source, before, (*ids, *end), len(source.prompt_ids), (*source.notes, *notes))
 

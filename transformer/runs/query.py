@@ -96,12 +96,10 @@ class Query:
         object.__setattr__(self, "forced", tuple(self.forced))
         if len(self.forced) > self.max_new:
             raise QueryError(
-                say_n(
-                    "{n:,} token is forced, but the output may have at most {most}.",
-                    "{n:,} tokens are forced, but the output may have at most {most}.",
-                    len(self.forced),
-                    most=self.max_new,
-                )
+                "{n:,} token is forced, but the output may have at most {most}.",
+                "{n:,} tokens are forced, but the output may have at most {most}.",
+                len(self.forced),
+                most=self.max_new,
             )
         for i in self.forced:
             whole_number(say("forced token id"), i, 0, 10_000_000)
@@ -109,7 +107,7 @@ class Query:
 
     @property
     def may_join(self) -> bool:
-        """Whether it can be run together with others; see `transformer.runs.dynamic_batching`."""
+        """Whether it can be run together with others; see `transformer.runs.running`."""
         return isinstance(self.decoding, Greedy | Sampling) and not self.interventions
 
     def to_json(self) -> str:

@@ -10,10 +10,9 @@ Shapes: B queries, S source tokens, D d_model.
 """
 
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -27,25 +26,13 @@ from transformer.model.taps import NO_TAP, Tap, both
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.beam import Hypothesis, Watch, beam_search
-from transformer.runs.decoding import Prefix, collect, greedy, sample
+from transformer.runs.decoding import LEAVING, DecodedRow, Prefix, write_rows
 from transformer.runs.inputs import Source, read_source, rules_for
-from transformer.runs.query import Beam, Decoding, Query, Runnable, Sampling
+from transformer.runs.query import Beam, Query, Runnable
 from transformer.runs.trace import BY_STEPS, Ranked, StopReason, Trace
 
 WEIGHTS = "*_attn.weights"
 _BYTES = 4  # of a weight, in float32
-
-
-@dataclass(frozen=True)
-class Sites:
-    """The sites of one pass."""
-
-    recorded: tuple[str, ...]  # names or patterns of what is kept
-    passed: tuple[str, ...]  # of what is computed as if kept, checked to be finite, and dropped
-
-    def kept(self, seen: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What an earlier pass recorded, without maps if this one drops them."""
-        return {site: value for site, value in seen.items() if not self.passed or not site.endswith(".weights")}
 
 
 @dataclass(frozen=True)
@@ -57,16 +44,19 @@ class Keeping:
     # Most memory for the maps of one run, which keeps none if they need more. None: it keeps them all.
     most_bytes: int | None = None
 
-    def sites(self, n_source: int, n_target: int) -> Sites:
-        """The sites of a pass over this many tokens of the source and the output; 0 where not known yet."""
+    def sites(self, n_source: int, n_target: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Sites, or patterns, of a pass over this many tokens of the source and the output; 0 where not known yet.
+
+        First those that are kept, then those that are computed as if kept, checked to be finite, and dropped.
+        """
         own_masks = ["decoder.*.self_attn.mask"] * bool(self.config.windows)
         logits = ["logits"] * anatomy(self.config).writes
         always = ("*.0.*_attn.mask", *own_masks, *logits)
         if not self.maps:
-            return Sites(always, ())
+            return always, ()
         if self.most_bytes is not None and map_bytes(self.config, n_source, n_target) > self.most_bytes:
-            return Sites(always, (WEIGHTS,))
-        return Sites((*always, WEIGHTS), ())
+            return always, (WEIGHTS,)
+        return (*always, WEIGHTS), ()
 
 
 def map_bytes(config: ModelConfig, n_source: int, n_target: int) -> int:
@@ -175,7 +165,6 @@ class RecordedRun:
 
 
 Pause = Callable[[], None]
-_Round = TypeVar("_Round")
 
 
 def go_on() -> None:
@@ -197,28 +186,37 @@ class EncodedBatch:
     started: float  # when reading began
 
     def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[DecodedOutput]:
-        """Decode rows with the same settings together; prompts only with others of their length."""
+        """Decode rows together: prompts only with others of their length, beams only with others like them."""
         config = self.checkpoint.config
         if not anatomy(config).writes:
             return [DecodedOutput(()) for _ in self.queries]
-        groups: dict[tuple[Decoding, int, int], list[int]] = defaultdict(list)
+        groups: dict[tuple[Beam | None, int, int], list[int]] = defaultdict(list)
         for row, (query, source) in enumerate(zip(self.queries, self.sources, strict=True)):
-            decoding = query.decoding
-            alike = replace(decoding, seed=0) if isinstance(decoding, Sampling) else decoding
-            groups[alike, min(query.max_new, source.room), len(source.prompt_ids)].append(row)
+            beams = query.decoding if isinstance(query.decoding, Beam) else None
+            most = rules_for(config, query, source).most if beams else 0
+            groups[beams, most, len(source.prompt_ids)].append(row)
         outputs: dict[int, DecodedOutput] = {}
-        for (decoding, max_new, n_prompt), rows in groups.items():
+        for (beams, most, n_prompt), rows in groups.items():
+            queries, sources = [self.queries[row] for row in rows], [self.sources[row] for row in rows]
             prefix = Prefix(
                 self.checkpoint.model,
                 self.src_ids[rows] if self.memory is not None else self.src_ids[rows, :n_prompt],
                 cache=KVCache(config.n_decoder_layers),
                 memory=None if self.memory is None else self.memory[rows],
                 tap=self.tap,
-                insisted=self.sources[rows[0]].insisted,
+                insisted=sources[0].insisted,
             )
-            here, forced = [self.queries[row] for row in rows], [self.sources[row].forced for row in rows]
-            found = _decode_alike(prefix, decoding, max_new, here, forced, pause, watch=watch)
-            outputs |= dict(zip(rows, found, strict=True))
+            if beams is None:
+                each = [DecodedRow(config, *one) for one in zip(queries, sources, strict=True)]
+                # What a tap does may depend on how many rows there are.
+                written = write_rows(prefix, config, each, pause, leaving=LEAVING if self.tap is NO_TAP else 0.0)
+                outputs |= zip(rows, map(DecodedOutput, written), strict=True)
+                continue
+            forced, size, alpha = [source.forced for source in sources], beams.size, beams.length_penalty
+            for best in beam_search(prefix, size=size, alpha=alpha, max_new=most, forced=forced, watch=watch):
+                found = best
+                pause()
+            outputs |= zip(rows, map(_chosen, queries, found), strict=True)
         return [outputs[row] for row in range(len(self.queries))]
 
     def finish(self, outputs: Sequence[DecodedOutput], *, cut: bool = False) -> tuple[Trace, ...]:
@@ -227,10 +225,10 @@ class EncodedBatch:
         read_ids = padded(
             [source.prompt_ids + output.ids[:-1] for _, source, output in rows], self.checkpoint.config.fill_id
         )
-        mask, sites = model.source_mask(self.src_ids), self.keeping.sites(self.src_ids.size(1), read_ids.size(1))
-        seen = sites.kept(self.seen) | recording_pass.read_target(
-            model, read_ids, self.memory, mask, sites.recorded, passed=sites.passed, tap=self.tap
-        )
+        recorded, passed = self.keeping.sites(self.src_ids.size(1), read_ids.size(1))
+        mask = model.source_mask(self.src_ids)
+        seen = {site: value for site, value in self.seen.items() if not passed or not site.endswith(".weights")}
+        seen |= recording_pass.read_target(model, read_ids, self.memory, mask, recorded, passed=passed, tap=self.tap)
         record = RecordedRun(
             self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started, self.tap.causal, cut
         )
@@ -261,40 +259,9 @@ def read(
         )
     src_ids = padded([source.ids for source in sources], checkpoint.config.fill_id)  # [B, S]
     keeping = Keeping(checkpoint.config, maps=maps, most_bytes=most_map_bytes)
-    sites = keeping.sites(src_ids.size(1), 0)
-    memory, seen = recording_pass.read_source(checkpoint.model, src_ids, sites.recorded, passed=sites.passed, tap=tap)
+    recorded, passed = keeping.sites(src_ids.size(1), 0)
+    memory, seen = recording_pass.read_source(checkpoint.model, src_ids, recorded, passed=passed, tap=tap)
     return EncodedBatch(checkpoint, queries, sources, src_ids, memory, seen, keeping, tap, started)
-
-
-def _decode_alike(
-    prefix: Prefix,
-    decoding: Decoding,
-    max_new: int,
-    queries: Sequence[Query],
-    forced: Sequence[tuple[int, ...]],
-    pause: Pause,
-    *,
-    watch: Watch | None,
-) -> Iterator[DecodedOutput]:
-    if isinstance(decoding, Beam):
-        size, alpha = decoding.size, decoding.length_penalty
-        rounds = beam_search(prefix, size=size, alpha=alpha, max_new=max_new, forced=forced, watch=watch)
-        last = deque(_pausing(rounds, pause), maxlen=1).pop()
-        for query, hypotheses in zip(queries, last.best, strict=True):
-            yield _chosen(query, hypotheses)
-        return
-    if isinstance(decoding, Sampling):
-        seeds = [query.decoding.seed for query in queries if isinstance(query.decoding, Sampling)]
-        steps = sample(prefix, decoding, max_new=max_new, seeds=seeds, forced=forced)
-    else:
-        steps = greedy(prefix, max_new=max_new, forced=forced)
-    yield from (DecodedOutput(tuple(ids)) for ids in collect(_pausing(steps, pause)))
-
-
-def _pausing(rounds: Iterable[_Round], pause: Pause) -> Iterator[_Round]:
-    for one in rounds:
-        yield one
-        pause()
 
 
 def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> DecodedOutput:

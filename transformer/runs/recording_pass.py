@@ -151,8 +151,10 @@ def read_target(
 
 
 def alone(site: str, value: Tensor) -> np.ndarray:
-    """The value of the only run in a batch; position vectors have no batch axis."""
-    return (value if site.endswith("embedding.positions") else value[0]).numpy()
+    """The value of the only run in a batch, read-only; position vectors have no batch axis."""
+    own: np.ndarray = (value if site.endswith("embedding.positions") else value[0]).numpy(force=True)
+    own.flags.writeable = False
+    return own
 
 
 def _passing(passed: Sequence[str], sums: list[Tensor]) -> list[Observer]:

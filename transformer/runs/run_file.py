@@ -15,7 +15,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
@@ -269,54 +269,45 @@ def _shaped(arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...])
     return arrays[name]
 
 
+def _checked(record: Mapping[str, Any], name: str, is_right: Callable[[Any], bool]) -> Any:
+    if not is_right(found := record.get(name)):
+        raise _refused(name, found)
+    return found
+
+
 def _part(record: Mapping[str, Any], name: str, kind: type) -> Any:
-    found = record.get(name)
-    if not isinstance(found, kind):
-        raise _refused(name, found)
-    return found
+    return _checked(record, name, lambda found: isinstance(found, kind))
 
 
-def _text(record: Mapping[str, Any], name: str, most: int) -> str:
-    found = record.get(name)
-    if not isinstance(found, str) or len(found) > most or "\0" in found:
-        raise _refused(name, found)
-    return found
+def _text(record: Mapping[str, Any], name: str, most: int) -> Any:
+    return _checked(record, name, lambda found: isinstance(found, str) and len(found) <= most and "\0" not in found)
 
 
 def _texts(record: Mapping[str, Any], name: str, count: int | None, *, most: int = 2**31) -> tuple[str, ...]:
-    found = _part(record, name, list)
-    right = len(found) <= most and (count is None or len(found) == count)
-    if not right or not all(isinstance(one, str) and len(one) <= MOST_PIECE for one in found):
-        raise _refused(name, found)
-    return tuple(found)
+    def are_right(found: list[Any]) -> bool:
+        right = len(found) <= most and (count is None or len(found) == count)
+        return right and all(isinstance(one, str) and len(one) <= MOST_PIECE for one in found)
+
+    return tuple(_checked(record, name, lambda found: isinstance(found, list) and are_right(found)))
 
 
 def _ids(record: Mapping[str, Any], name: str, size: int, *, most: int = 2**31) -> tuple[int, ...]:
-    found = record.get(name)
-    if not isinstance(found, list) or len(found) > most or not all(type(i) is int and 0 <= i < size for i in found):
-        raise _refused(name, found)
-    return tuple(found)
+    def are_right(found: list[Any]) -> bool:
+        return len(found) <= most and all(type(i) is int and 0 <= i < size for i in found)
+
+    return tuple(_checked(record, name, lambda found: isinstance(found, list) and are_right(found)))
 
 
-def _count(record: Mapping[str, Any], name: str, most: int) -> int:
-    found = record.get(name)
-    if type(found) is not int or not 0 <= found <= most:
-        raise _refused(name, found)
-    return found
+def _count(record: Mapping[str, Any], name: str, most: int) -> Any:
+    return _checked(record, name, lambda found: type(found) is int and 0 <= found <= most)
 
 
 def _number(record: Mapping[str, Any], name: str) -> float:
-    found = record.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
-        raise _refused(name, found)
-    return float(found)
+    return float(_checked(record, name, lambda found: type(found) in (int, float) and math.isfinite(found)))
 
 
 def _one_of(record: Mapping[str, Any], name: str, known: Sequence[Any]) -> Any:
-    found = record.get(name)
-    if found not in known:
-        raise _refused(name, found)
-    return found
+    return _checked(record, name, lambda found: found in known)
 
 
 def _hypothesis(record: Any) -> Ranked:

@@ -121,23 +121,19 @@ def read_numbered_pairs(path: Path, config: ModelConfig | None = None) -> list[t
             continue
         if alone:
             raise DataError(
-                say_n(
-                    "{file}, line {number}: expected one text without a tab, found {n} column.",
-                    "{file}, line {number}: expected one text without a tab, found {n} columns.",
-                    len(columns),
-                    file=str(path),
-                    number=number,
-                )
+                "{file}, line {number}: expected one text without a tab, found {n} column.",
+                "{file}, line {number}: expected one text without a tab, found {n} columns.",
+                len(columns),
+                file=str(path),
+                number=number,
             )
         if len(columns) != 2 or not columns[0].strip() or not columns[1].strip():
             raise DataError(
-                say_n(
-                    "{file}, line {number}: expected `source TAB target`, found {n} column.",
-                    "{file}, line {number}: expected `source TAB target`, found {n} columns.",
-                    len(columns),
-                    file=str(path),
-                    number=number,
-                )
+                "{file}, line {number}: expected `source TAB target`, found {n} column.",
+                "{file}, line {number}: expected `source TAB target`, found {n} columns.",
+                len(columns),
+                file=str(path),
+                number=number,
             )
         pairs.append((number, (columns[0].strip(), columns[1].strip())))
     if not pairs:

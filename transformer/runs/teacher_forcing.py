@@ -9,6 +9,10 @@ Under a causal mask one pass does this for all places. With a tap that is not ca
     own choice    what greedy decoding would write after the pieces before, by the rules of the model's config
     perplexity    e to the power of the mean loss: as unsure as between this many equally probable pieces
 
+**A whole output at once** (`read_at_once`), as in training: the decoder gets all of it, and only the mask hides the
+piece that a row has to predict. A run writes piece by piece, and no row ever meets what comes after it. So a changed
+mask has an effect here, and a different one, or none, on a written output.
+
 Source: Williams and Zipser, "A Learning Algorithm for Continually Running Fully Recurrent Neural Networks" (1989),
 for teacher forcing; Jelinek et al., "Perplexity" (1977).
 
@@ -17,7 +21,7 @@ Shapes: N pieces that are judged, T target tokens, D d_model, V target vocabular
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -27,20 +31,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.taps import NO_TAP, Tap, both
+from transformer.errors import QueryError
+from transformer.model.taps import NO_TAP, Recorder, Tap, both
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ROWS, Rules, logits_of, ranks_of
-from transformer.runs.inputs import PreparedReference, Reference, Source, read_given
+from transformer.runs.inputs import PreparedReference, Reference, read_given, read_source
 from transformer.runs.query import Query, Runnable
-from transformer.runs.recording_pass import check_recorded
+from transformer.runs.recording_pass import alone, check_recorded
 from transformer.runs.running import run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from transformer.model.transformer import Transformer
 
 N_BEST = 10
 _LAST = "decoder.output"
@@ -114,11 +118,6 @@ class Score(ArrayRecord):
         return float(np.exp(self.mean_loss))
 
     @property
-    def perplexities(self) -> np.ndarray:
-        """Perplexity of each piece alone: 1 / p [N]."""
-        return np.exp(self.losses)
-
-    @property
     def running_perplexity(self) -> np.ndarray:
         """Perplexity of each piece with all before it: e to the power of their mean loss [N]."""
         return np.exp(np.cumsum(self.losses) / np.arange(1, len(self.losses) + 1))
@@ -158,7 +157,7 @@ class Score(ArrayRecord):
                 "rank": self.ranks,
                 "own_piece": self.own_pieces,
                 "own_probability": self.own_probabilities,
-                "perplexity": self.perplexities,
+                "perplexity": np.exp(self.losses),
                 "running_perplexity": self.running_perplexity,
             }
         )
@@ -191,9 +190,14 @@ def judge(
     given = read_given(checkpoint, query, reference, with_end=with_end)
     tap = both(tap_for(query.interventions, checkpoint), tap)
     read_ids, first = (*given.before, *given.ids[:-1]), len(given.before) - 1
-    hidden = _vectors(checkpoint.model, given.source, read_ids, tap)[first:]  # [N, D]
+    model, src_ids, target = checkpoint.model, torch.tensor([given.source.ids]), torch.tensor([read_ids])
+    memory, _ = recording_pass.read_source(model, src_ids, (), tap=tap)
+    src_mask = model.source_mask(src_ids) if memory is not None else None
+    # The last vectors of the decoder, each as the step saw it that had read no more.
+    read = recording_pass.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)
+    hidden = read[_LAST][0, first:]  # [N, D]
     parts = [*_judged(checkpoint, hidden, given, tap)]
-    check_recorded((part[0] for part in parts), lambda seen: [*logits_of(checkpoint.model, hidden, tap=seen)], tap=tap)
+    check_recorded((part[0] for part in parts), lambda seen: [*logits_of(model, hidden, tap=seen)], tap=tap)
     losses, ranks, own, own_probs, best, best_probs = (
         torch.cat(part).numpy(force=True) for part in zip(*parts, strict=True)
     )
@@ -215,14 +219,6 @@ def judge(
         vocabulary=vocabulary,
         causal=tap.causal,
     )
-
-
-def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap: Tap) -> Tensor:
-    """The last vectors of the decoder [T, D], each as the step saw it that had read no more."""
-    src_ids, target = torch.tensor([source.ids]), torch.tensor([read_ids])
-    memory, _ = recording_pass.read_source(model, src_ids, (), tap=tap)
-    src_mask = model.source_mask(src_ids) if memory is not None else None
-    return recording_pass.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)[_LAST][0]
 
 
 def _judged(checkpoint: Runnable, hidden: Tensor, given: PreparedReference, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
@@ -258,3 +254,52 @@ def parting(one: Sequence[int], other: Sequence[int]) -> Parting:
 def _alike(one: Sequence[int], other: Sequence[int]) -> int:
     """How many pieces both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+@dataclass(frozen=True, eq=False)
+class TeacherForcedPass(ArrayRecord):
+    """One pass over a whole output."""
+
+    losses: np.ndarray  # -log p of each piece of the output, in nats [T]
+    best: np.ndarray  # the likeliest piece of each row [T]
+    first_row: int  # the decoder's row that predicts the first piece
+    src_ids: tuple[int, ...]  # what was read, special pieces included
+    # Each requested site, without the batch axis; rows before `first_row` included.
+    values: Mapping[str, np.ndarray]
+
+    @property
+    def mean_loss(self) -> float:
+        """In nats per piece."""
+        return float(self.losses.mean())
+
+
+@torch.inference_mode()
+def read_at_once(
+    checkpoint: Runnable, query: Query, written: Sequence[int], sites: Iterable[str] = (), *, finite: bool = True
+) -> TeacherForcedPass:
+    """Let a model read a whole output, including its end piece, with the source and the changes of a query.
+
+    Values that are not finite are refused, or returned unchanged if so asked. A QueryError also says that the model
+    writes nothing, or that the query does not fit it.
+    """
+    model = checkpoint.model
+    if not model.anatomy.writes or not written:
+        raise QueryError("There is no output to read: this model does not generate text, or it generated none.")
+    source, tap = read_source(checkpoint, query), tap_for(query.interventions, checkpoint)
+    src, tgt = torch.tensor([source.ids]), torch.tensor([[*source.prompt_ids, *written[:-1]]])
+    recorder, first_row = Recorder(sites), len(source.prompt_ids) - 1
+
+    def read(seen: Tap) -> Tensor:
+        return model(src, tgt, tap=seen)  # [1, first_row + T, V]
+
+    logits = read(tap.also(recorder))
+    if finite:
+        check_recorded((logits, *recorder.values.values()), read, tap=tap)
+    log_probs = logits[0, first_row:].cpu().float().log_softmax(dim=-1)  # [T, V]
+    return TeacherForcedPass(
+        losses=-log_probs.gather(1, torch.tensor(written)[:, None])[:, 0].numpy(),
+        best=log_probs.argmax(dim=-1).numpy(),
+        first_row=first_row,
+        src_ids=source.ids,
+        values={site: alone(site, value) for site, value in recorder.values.items()},
+    )

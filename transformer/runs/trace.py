@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -31,9 +31,8 @@ from transformer.extensions import imported, provided
 from transformer.i18n import say
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
-from transformer.runs.array_records import ArrayRecord
+from transformer.runs.array_records import ArrayRecord, MapTables
 from transformer.runs.distribution import RuleChange, Rules, best, change, drawn_from, entropy
-from transformer.runs.map_tables import MapTables
 from transformer.runs.query import Query
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+_Found = TypeVar("_Found")
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 BY_STEPS = say(
     "While the model writes, each row is computed at its own step, before any later token exists. Read in one pass, "
@@ -378,14 +378,14 @@ class Trace(MapTables, ArrayRecord):
         )
 
 
-def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
-    if kind not in arrays:
+def _of(kind: Kind, found: Mapping[Kind, _Found]) -> _Found:
+    if kind not in found:
         raise QueryError(
             "there is no {kind} attention in these maps, only these kinds: {kinds}.",
             kind=repr(kind),
-            kinds=", ".join(arrays),
+            kinds=", ".join(found),
         )
-    return arrays[kind]
+    return found[kind]
 
 
 def _same(a: object, b: object) -> bool:
@@ -434,14 +434,7 @@ class LabelledMaps(MapTables):
 
     def of(self, kind: Kind) -> LabelledAttention:
         """One attention with its labels; a QueryError if it was not given."""
-        for one in self.attentions:
-            if one.kind == kind:
-                return one
-        raise QueryError(
-            "there is no {kind} attention in these maps, only these kinds: {kinds}.",
-            kind=repr(kind),
-            kinds=", ".join(self.kinds),
-        )
+        return _of(kind, {one.kind: one for one in self.attentions})
 
     def maps(self, kind: Kind) -> np.ndarray:
         """Attention weights of one kind, [layer, head, query, key]."""

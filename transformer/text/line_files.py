@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from transformer.errors import DataError, shown
-from transformer.i18n import say_n
 
 MAX_BYTES = 1_000_000_000  # of one file, unpacked
 MAX_LINES = 3_000_000
@@ -39,11 +38,9 @@ def read_lines(files: Sequence[Path]) -> Iterator[Line]:
     """
     if len(files) not in (1, 2):
         raise DataError(
-            say_n(
-                "{n} file was given; give one file of tab-separated lines or two line-aligned files.",
-                "{n} files were given; give one file of tab-separated lines or two line-aligned files.",
-                len(files),
-            )
+            "{n} file was given; give one file of tab-separated lines or two line-aligned files.",
+            "{n} files were given; give one file of tab-separated lines or two line-aligned files.",
+            len(files),
         )
     if len(files) == 2:
         yield from _aligned(*files)
@@ -151,15 +148,13 @@ def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     if len(found) != 1:
         names = shown(", ".join(member.filename for member in found or archive.infolist()))
         raise DataError(
-            say_n(
-                "{name}: {n} of its files has tab-separated lines, but exactly one is expected ({names}); unpack "
-                "it and give one file.",
-                "{name}: {n} of its files have tab-separated lines, but exactly one is expected ({names}); unpack "
-                "it and give one file.",
-                len(found),
-                name=name,
-                names=names,
-            )
+            "{name}: {n} of its files has tab-separated lines, but exactly one is expected ({names}); unpack "
+            "it and give one file.",
+            "{name}: {n} of its files have tab-separated lines, but exactly one is expected ({names}); unpack "
+            "it and give one file.",
+            len(found),
+            name=name,
+            names=names,
         )
     return found[0]
 

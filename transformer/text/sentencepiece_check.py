@@ -24,7 +24,7 @@ from pathlib import Path
 from threading import Lock
 
 from transformer.errors import ClauseError, TokenizerError, shown
-from transformer.i18n import Sentence, joined, say, say_n
+from transformer.i18n import Sentence, joined, say
 
 MAX_VARINT_BYTES = 10
 
@@ -57,13 +57,10 @@ def fields(message: memoryview) -> Iterator[Field]:
         if len(content) < length:
             raise _damaged(position)
         position += length
-        yield number, _value(kind, content)
-
-
-def _value(kind: int, content: memoryview) -> int | float | memoryview:
-    if kind == 5:
-        return float(struct.unpack("<f", content)[0])
-    return int.from_bytes(content, "little") if kind == 1 else content
+        if kind == 5:
+            yield number, float(struct.unpack("<f", content)[0])
+        else:
+            yield number, int.from_bytes(content, "little") if kind == 1 else content
 
 
 def _varint(message: memoryview, position: int) -> tuple[int, int]:
@@ -232,13 +229,11 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
         if number == 1 and isinstance(value, memoryview):
             if len(value) > MAX_PIECE_BYTES:
                 raise TokenizerError(
-                    say_n(
-                        "token {i} is {n:,} byte long; the limit is {most}.",
-                        "token {i} is {n:,} bytes long; the limit is {most}.",
-                        len(value),
-                        i=i,
-                        most=MAX_PIECE_BYTES,
-                    )
+                    "token {i} is {n:,} byte long; the limit is {most}.",
+                    "token {i} is {n:,} bytes long; the limit is {most}.",
+                    len(value),
+                    i=i,
+                    most=MAX_PIECE_BYTES,
                 )
             text = bytes(value)
         elif number == 2 and isinstance(value, float):
@@ -299,10 +294,8 @@ def _check_pieces(pieces: list[Piece]) -> None:
     if len(unknown) != 1:
         found = joined(", ", unknown[:5]) if unknown else say("none")
         raise TokenizerError(
-            say_n(
-                "has {n} token for unknown text ({found}); expected exactly one, for example '<unk>'.",
-                "has {n} tokens for unknown text ({found}); expected exactly one, for example '<unk>'.",
-                len(unknown),
-                found=found,
-            )
+            "has {n} token for unknown text ({found}); expected exactly one, for example '<unk>'.",
+            "has {n} tokens for unknown text ({found}); expected exactly one, for example '<unk>'.",
+            len(unknown),
+            found=found,
         )

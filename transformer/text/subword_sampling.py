@@ -44,9 +44,7 @@ class Sampler:
         self._normalise = tokenizer.normalised
         self._splitter = splitters[settings[MODEL_TYPE]](pieces)
         self._unknown = _unknown(pieces)
-        self._bytes = {piece.text: i for i, piece in enumerate(pieces) if piece.type == BYTE}
-        if not settings[BYTE_FALLBACK]:
-            self._bytes = {}
+        self._bytes = {p.text: i for i, p in enumerate(pieces) if p.type == BYTE and settings[BYTE_FALLBACK]}
 
     def draw(self, text: str, *, alpha: float, rng: random.Random) -> tuple[int, ...]:
         """Draw one split of a text, as ids; the same state of `rng` gives the same split.

@@ -40,14 +40,10 @@ def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
     for step in steps:
         changed = _STEPS[step](text)
         if step == "simplified-chinese" and changed != text:
-            notes.append(_simplified_note(changed))
+            begin = changed if len(changed) <= MAX_REPEATED else f"{changed[:MAX_REPEATED].rstrip()}…"
+            notes.append(say("Traditional characters were converted to simplified ones: {text}", text=begin))
         text = changed
     return tuple(notes)
-
-
-def _simplified_note(text: str) -> str:
-    begin = text if len(text) <= MAX_REPEATED else f"{text[:MAX_REPEATED].rstrip()}…"
-    return say("Traditional characters were converted to simplified ones: {text}", text=begin)
 
 
 @lru_cache(maxsize=1)

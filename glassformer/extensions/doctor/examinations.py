@@ -33,7 +33,7 @@ from glassformer.server.model_runner import BusyError
 from glassformer.shared.i18n import st
 from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import Sentence, say
 
 MOST_WAITING: Final = 8  # of about half a minute each, so the last in the queue waits minutes, not hours
 MOST_KEPT: Final = 64  # reports, of some kilobytes each
@@ -173,11 +173,7 @@ EXAMINER: Final = Doctor()
 
 def _too_many(n: int) -> BusyError:
     return BusyError(
-        say_n(
-            "{n} examination is waiting. Try again in a minute.",
-            "{n} examinations are waiting. Try again in a minute.",
-            n,
-        )
+        "{n} examination is waiting. Try again in a minute.", "{n} examinations are waiting. Try again in a minute.", n
     )
 
 

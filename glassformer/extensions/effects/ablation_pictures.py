@@ -33,7 +33,6 @@ from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.server.jobs import SMALL
 from glassformer.server.model_runner import cost_of
-from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import anatomy
@@ -43,6 +42,7 @@ from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Greedy, Runnable
 from transformer.runs.running import write
+from transformer.runs.teacher_forcing import read_at_once
 from transformer.runs.trace import Trace
 
 CHANGES: Final[dict[str, tuple[type[NoResidual | NoNorm | SwapNorms], ...]]] = {

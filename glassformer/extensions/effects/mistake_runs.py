@@ -22,7 +22,6 @@ from glassformer.extensions.wirings.readings import RIGHT
 from glassformer.runs import loading
 from glassformer.server.jobs import Job
 from glassformer.server.model_runner import MAP_BYTES
-from transformer.analysis.teacher_forced_pass import TeacherForcedPass, read_at_once
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import NotFiniteError, QueryError
 from transformer.i18n import Sentence, say, say_n
@@ -34,6 +33,7 @@ from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.drafting import check
 from transformer.runs.query import Beam, Greedy, Query
 from transformer.runs.reading import map_bytes, read
+from transformer.runs.teacher_forcing import TeacherForcedPass, read_at_once
 from transformer.runs.trace import Trace
 
 ENDED: Final = "end of sentence"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from transformer.errors import CheckpointError
-from transformer.i18n import say_n
 
 if TYPE_CHECKING:
     from glassformer.extensions.importers.library.report import Imported, ImportReport
@@ -176,9 +175,7 @@ def print_questions(report: "ImportReport", *, file: TextIO | None = None) -> Ch
         taken = " ".join(f"--set {name}={as_said(value)}" for name, value in report.usual.items())
         print(f"--usual takes what is usual: {taken}", file=file)
     return CheckpointError(
-        say_n(
-            "{n} field listed above needs an answer; give it with --set.",
-            "{n} fields listed above need answers; give them with --set.",
-            len(report.asked),
-        )
+        "{n} field listed above needs an answer; give it with --set.",
+        "{n} fields listed above need answers; give them with --set.",
+        len(report.asked),
     )

@@ -1,6 +1,6 @@
 """Lines of a file run in batches on one model: result of each line, summary of all, table columns, CSV.
 
-Lines of similar length are decoded as a batch and recorded one by one (`transformer.runs.dynamic_batching`), so a
+Lines of similar length are decoded as a batch and recorded one by one (`transformer.runs.running`), so a
 line's numbers equal those of `checkpoint.run` to the last bit. An encoder-only model writes nothing: with an MLM head
 each text gets its pseudo-log-likelihood, with every piece hidden in turn.
 
@@ -25,10 +25,10 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.distribution import entropy
-from transformer.runs.dynamic_batching import run_apart
 from transformer.runs.inputs import read_source
 from transformer.runs.query import Query, Runnable
 from transformer.runs.reading import Pause, go_on
+from transformer.runs.running import run_apart
 from transformer.runs.sentence_files import SentenceLine
 from transformer.runs.trace import Trace
 from transformer.text.cells import cell

@@ -24,9 +24,8 @@ from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
-from transformer.runs.dynamic_batching import run_together
 from transformer.runs.query import Greedy, Query
-from transformer.runs.running import each_layer
+from transformer.runs.running import each_layer, run_together
 from transformer.runs.trace import Trace
 
 MOST: Final = 24  # snapshots that are run; of more, as many that lie evenly among them

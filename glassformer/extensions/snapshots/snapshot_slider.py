@@ -18,9 +18,8 @@ from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.curve import load_curve
-from transformer.checkpoint.folder_format import card_of
 from transformer.checkpoint.listing import Entry, Signature, signature
-from transformer.checkpoint.load import CARD, Checkpoint
+from transformer.checkpoint.load import CARD, Checkpoint, card_of
 from transformer.checkpoint.save import CURVE
 from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import CheckpointError
@@ -172,7 +171,7 @@ def _kept(folder: str, root: str, sign: Signature) -> SnapshotInfo:
     """The learning curve's row for the checkpoint's epoch: by its card, or else the best one."""
     try:
         curve = load_curve(Path(folder), inside=Path(root))
-        said = card_of(FolderFiles(Path(folder), inside=Path(root))).training.get("epochs")
+        said = card_of(FolderFiles(Path(folder), inside=Path(root)))[0].training.get("epochs")
     except CheckpointError:
         return SnapshotInfo(step=0)
     epoch = None if curve is None else said if said in curve.epochs else curve.best_epoch()

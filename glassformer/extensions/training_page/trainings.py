@@ -32,7 +32,7 @@ from glassformer.server.replicas import OwnFolder
 from transformer import sandbox
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import DataError
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import Sentence, say
 
 PREFIX: Final = "glassformer-trainings-"
 MOST_MINUTES: Final = 10.0
@@ -492,9 +492,7 @@ def _why(training: Training, status: int, memory: int) -> Sentence:
 
 def _too_many(n: int) -> BusyError:
     return BusyError(
-        say_n(
-            "{n} training is waiting or running, the most that this server allows. Try again in some minutes.",
-            "{n} trainings are waiting or running, the most that this server allows. Try again in some minutes.",
-            n,
-        )
+        "{n} training is waiting or running, the most that this server allows. Try again in some minutes.",
+        "{n} trainings are waiting or running, the most that this server allows. Try again in some minutes.",
+        n,
     )

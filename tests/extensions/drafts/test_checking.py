@@ -20,10 +20,9 @@ from transformer.errors import QueryError
 from transformer.runs import drafting
 from transformer.runs import reading as parts
 from transformer.runs.drafting import settled, verify_and_trace
-from transformer.runs.dynamic_batching import run_together
 from transformer.runs.query import Beam, Query
 from transformer.runs.reading import go_on, read
-from transformer.runs.running import write
+from transformer.runs.running import run_together, write
 
 SOURCES = ["ba lo mi ta", "mi", "lo ke su ba lo su mi", "ta ta"]
 

@@ -13,7 +13,7 @@ from tests.extensions.refusing import refusal
 from tests.transformer.alike import assert_alike
 from transformer import Beam, Greedy, Sampling, run
 from transformer.errors import QueryError
-from transformer.runs.dynamic_batching import run_together
+from transformer.runs.running import run_together
 
 BART_IDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
 GPT2_IDS = {"bos_token_id": 3, "eos_token_id": [3, 9]}

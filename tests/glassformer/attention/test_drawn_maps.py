@@ -12,10 +12,9 @@ from glassformer.charts.grid import block_size, open_blocks, pooled
 from glassformer.runs.viewed_run import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
-from transformer.analysis.head_statistics import measure, measure_by_layer
+from transformer.analysis.head_statistics import measure_by_layer
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.runs.dynamic_batching import run_together
-from transformer.runs.running import each_layer
+from transformer.runs.running import each_layer, run_together
 
 ROOT = Path(__file__).parents[3] / "checkpoints"
 KINDS = ("encoder", "decoder", "cross")
@@ -161,7 +160,7 @@ def test_one_map_is_the_same(reverse, runs, kind, view):
 def test_the_first_look_and_all_measures_are_the_same(reverse, runs, kind):
     kept, bare = runs
     assert opening(visible(reverse, kept, kind=kind)[0]) == opening(visible(reverse, bare, kind=kind)[0])
-    whole = measure(kept, kind, eos_id=reverse.config.eos_id)
+    whole = measure_by_layer(reverse, kept, kind)
     parts = measure_by_layer(reverse, bare, kind)
     assert list(parts) == list(whole)
     for name, one in whole.items():

@@ -78,10 +78,10 @@ def test_words_are_written_as_their_language_does():
         "workers ' rights $ 5": "workers' rights $5",
         ". a": ". a",
     }.items():
-        assert alignment.attached(words.split()) == expected
+        assert alignment.SPACINGS["attached"](words.split()) == expected
     for way, words, expected in (
         (alignment.without_spaces, "他 买 了 Windows 95 和 3 个 a。", "他买了Windows 95和3个a。"),
-        (alignment.attached_french, "l' homme dit : ça va ? oui .", "l'homme dit : ça va ? oui."),
+        (alignment.SPACINGS["attached-french"], "l' homme dit : ça va ? oui .", "l'homme dit : ça va ? oui."),
     ):
         assert way(words.split()) == expected
     codes = {"zh": "joined", "zh-Hans": "joined", "EN": "attached", "fr": "attached-french", "": "spaced"}

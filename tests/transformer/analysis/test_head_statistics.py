@@ -88,7 +88,7 @@ def shares_of(checkpoint, trace, kind):
 
 def measured(checkpoint, trace, kind, **options):
     shares = shares_of(checkpoint, trace, kind)
-    return hs.measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, **options)
+    return hs.measure_by_layer(checkpoint, trace, kind, shares=shares, **options)
 
 
 EXPECTED = {
@@ -106,10 +106,6 @@ def test_a_run_has_its_kinds_measures_and_their_means_over_all_rows(checkpoint, 
     for name in EXPECTED[kind]:
         by_name = "relative_distance" if (kind, name) == ("cross", "distance") else name
         np.testing.assert_allclose(measures[name].means(), np.nanmean(expected[by_name], axis=-1), **CLOSE)
-    by_layer = hs.measure_by_layer(checkpoint, trace, kind, shares=shares_of(checkpoint, trace, kind))
-    assert list(by_layer) == list(measures)
-    for name, one in measures.items():
-        np.testing.assert_allclose(by_layer[name].values, one.values, **CLOSE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -144,18 +140,18 @@ def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
 
 
 def test_padding_of_a_batch_and_a_row_without_an_open_key_do_not_count(checkpoint, trace):
-    eos_id, alone = checkpoint.config.eos_id, run(checkpoint, checkpoint.query("noon"))
+    alone = run(checkpoint, checkpoint.query("noon"))
     padded = run_batch(checkpoint, [checkpoint.query(text) for text in ("noon", "transformer")])[0]
     assert len(padded.src_ids) > len(alone.src_ids)
     for kind in KINDS:
-        one, other = (hs.measure(trace, kind, eos_id=eos_id) for trace in (alone, padded))
+        one, other = (hs.measure_by_layer(checkpoint, trace, kind) for trace in (alone, padded))
         assert list(one) == list(other)
         for name in one:
             np.testing.assert_allclose(other[name].means(), one[name].means(), rtol=0, atol=1e-5)
     allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
     allowed[2], weights[:, :, 2] = False, 0
     changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
-    measures = hs.measure(changed, "encoder", eos_id=eos_id)
+    measures = hs.measure_by_layer(checkpoint, changed, "encoder")
     assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
     expected = np.delete(hs.largest(trace.encoder_self.astype(np.float64)), 2, axis=-1).mean(axis=-1)
     np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)
@@ -163,7 +159,7 @@ def test_padding_of_a_batch_and_a_row_without_an_open_key_do_not_count(checkpoin
 
 def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_knows(checkpoint, trace):
     for kind in trace.kinds:
-        whole = hs.measure(trace, kind, eos_id=checkpoint.config.eos_id)
+        whole = hs.measure_by_layer(checkpoint, trace, kind)
         alone = hs.measure_maps(trace.maps(kind), trace.mask(kind), kind)
         assert set(whole) - set(alone) == ({"end"} if kind != "decoder" else set())
         for name in alone:

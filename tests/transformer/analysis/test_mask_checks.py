@@ -80,20 +80,6 @@ def test_the_start_id_is_seen_even_where_it_is_the_padding_id():
     assert mask_checks.additive(masks.target)[0, 0, 0].tolist() == [0, 0, -np.inf]
 
 
-def test_weights_are_the_softmax_of_scores_under_the_mask_and_those_of_the_run(batch):
-    checkpoint, traces, src, tgt = batch
-    for kind in traces[0].kinds:
-        found = mask_checks.record_attention(checkpoint.model, src, tgt, kind=kind, layer=1)
-        masked = torch.tensor(np.where(found.mask, found.scores, -np.inf))
-        np.testing.assert_allclose(found.weights, masked.softmax(-1), atol=1e-6)
-        for row, trace in enumerate(traces):
-            np.testing.assert_array_equal(found.mask[row, 0], trace.mask(kind))
-            np.testing.assert_allclose(found.weights[row], trace.maps(kind)[1], atol=5e-6)
-    assert np.abs(found.scores[~found.mask]).max() > 0.1  # pads have scores like any key: the mask is needed
-    with pytest.raises(QueryError, match=f"no {kind} layer 10"):
-        mask_checks.record_attention(checkpoint.model, src, tgt, kind=kind, layer=9)
-
-
 @torch.inference_mode()
 def test_causality_is_the_difference_of_two_calls_with_the_mask_and_without(batch):
     checkpoint, _, src, tgt = batch

@@ -47,7 +47,7 @@ def test_a_lone_stack_is_measured_by_sums_that_add_up(changes, tmp_path):
     for place in stream.norm_places(config, stack):
         assert stream.normed(recorded, model, stack, place, n_tokens=n).difference < 1e-5, place
 
-    measures = hs.measure(trace, stack, eos_id=config.eos_id)
+    measures = hs.measure_by_layer(checkpoint, trace, stack)
     assert measures["self"].means() == pytest.approx(maps[:, :, range(n), range(n)].mean(-1), abs=1e-6)
     heads = np.stack([recorded[hs.outputs_site(stack, layer)] for layer in range(len(maps))])
     np.testing.assert_allclose(hs.norm_share(heads, hs.output_projections(model, stack)).sum(axis=1), 1)

@@ -10,8 +10,7 @@ from safetensors.numpy import load_file
 from tests.test_checkpoints import FOLDER
 from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import ALONE
-from transformer.analysis.one_weight import sites, walk
-from transformer.analysis.plain_attention import plain_weights, projected, read_by, without_parameters
+from transformer.analysis.one_weight import plain_weights, projected, read_by, sites, walk, without_parameters
 from transformer.checkpoint.load import load
 from transformer.runs.running import replay, run
 

@@ -12,9 +12,15 @@ from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.runs.test_wrapping import changed
 from transformer import Greedy, Sampling, run
 from transformer.analysis.sampled_outputs import draws, interval, log_drawn, outcomes
-from transformer.analysis.sampling_stages import entropy_of_best, entropy_of_smoothed, other_share, reshaped, spread
 from transformer.errors import QueryError
-from transformer.runs.distribution import sampling_distribution
+from transformer.runs.distribution import (
+    entropy_of_best,
+    entropy_of_smoothed,
+    other_share,
+    reshaped,
+    sampling_distribution,
+    spread,
+)
 from transformer.runs.query import MOST_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("one_thread")

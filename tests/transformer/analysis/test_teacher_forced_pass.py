@@ -4,9 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
+from transformer.runs.teacher_forcing import read_at_once
 
 
 @pytest.fixture(scope="module")

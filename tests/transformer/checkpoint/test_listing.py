@@ -72,8 +72,8 @@ def test_a_broken_one_is_listed_with_what_is_wrong_and_no_parameters_are_read(
 
 
 def test_what_did_not_change_is_not_looked_at_again(root, monkeypatch):
-    looked, look = [], listing._look
-    monkeypatch.setattr(listing, "_look", lambda folder, *more: looked.append(folder.name) or look(folder, *more))
+    looked, look = [], listing.entry_at
+    monkeypatch.setattr(listing, "entry_at", lambda folder, *more: looked.append(folder.name) or look(folder, *more))
     seen = listing.ListingCache()
     first = list_checkpoints([root], seen=seen)
     assert list_checkpoints([root], seen=seen) == first

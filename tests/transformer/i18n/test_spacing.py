@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.i18n import in_languages, joined, said, spacing
+from transformer.i18n import in_languages, joined, said, sentence
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from transformer.i18n import in_languages, joined, said, spacing
     ],
 )
 def test_a_space_goes_where_a_value_is_chinese(template, value, expected):
-    assert spacing.filled(template, {"v": value}) == expected
+    assert sentence.chinese_filled(template, {"v": value}) == expected
     assert said(in_languages({"en": template, "zh": template}, v=value), "zh") == expected
 
 
@@ -41,6 +41,6 @@ def test_separators_are_full_width_between_chinese_texts():
 
 @given(st.lists(st.text(alphabet=string.ascii_letters + "我喜欢。 ，“", max_size=6), max_size=6))
 def test_closing_up_takes_spaces_away_and_nothing_else(parts):
-    closed = spacing.closed_up(parts)
+    closed = sentence.closed_up(parts)
     assert closed.replace(" ", "") == "".join(parts).replace(" ", "")
-    assert spacing.closed_up([closed]) == closed
+    assert sentence.closed_up([closed]) == closed

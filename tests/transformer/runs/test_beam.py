@@ -22,7 +22,7 @@ def small_model(seed=0, **changes):
 
 def rounds(model, src, *, size, alpha=0.6, max_new=6, forced=None, cached=True):
     prefix = Prefix(model, src, cache=KVCache(model.config.n_decoder_layers) if cached else None)
-    return [found.best for found in beam_search(prefix, size=size, alpha=alpha, max_new=max_new, forced=forced)]
+    return list(beam_search(prefix, size=size, alpha=alpha, max_new=max_new, forced=forced))
 
 
 def search(model, src, **how):

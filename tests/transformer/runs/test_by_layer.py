@@ -8,9 +8,8 @@ import pytest
 from tests.transformer.made_up_changes import SilentHead
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.dynamic_batching import run_together
 from transformer.runs.reading import map_bytes, read
-from transformer.runs.running import each_layer, run
+from transformer.runs.running import each_layer, run, run_together
 
 
 def long_and_short(checkpoint, **changes):

@@ -1,6 +1,7 @@
 """Greedy decoding and sampling write the same with and without a cache, alone and in a batch."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.transformer.tiny import padded_source, random_ids, tiny_model
 from transformer.model.cache import KVCache
-from transformer.runs.decoding import Prefix, collect, greedy, sample
+from transformer.runs.decoding import DecodedRow, Prefix, collect, greedy, write_rows
 from transformer.runs.distribution import sampling_distribution
-from transformer.runs.query import Sampling
+from transformer.runs.inputs import Source
+from transformer.runs.query import Query, Sampling
 
 PAD, EOS = 0, 3
 SEEDS = (7, 8, 9)
@@ -25,12 +27,26 @@ def small_model(**changes):
     return tiny_model(tgt_vocab_size=8, tie_output=False, **changes)
 
 
-def decoded(model, src, how=None, *, seeds=SEEDS, max_new=6, forced=None, cached=True):
-    """Each step, greedily if nothing is said."""
-    prefix = Prefix(model, src, cache=KVCache(model.config.n_decoder_layers) if cached else None)
-    if how is None:
-        return list(greedy(prefix, max_new=max_new, forced=forced))
-    return list(sample(prefix, how, max_new=max_new, seeds=seeds, forced=forced))
+def prefix_of(model, src, *, cached=True):
+    return Prefix(model, src, cache=KVCache(model.config.n_decoder_layers) if cached else None)
+
+
+def decoded(model, src, *, max_new=6, forced=None, cached=True):
+    """Each step, greedily."""
+    return list(greedy(prefix_of(model, src, cached=cached), max_new=max_new, forced=forced))
+
+
+def drawn(model, src, how, *, seeds=SEEDS, max_new=6, forced=None, cached=True):
+    """What each row writes."""
+    rows = [
+        DecodedRow(
+            model.config,
+            Query(checkpoint="0", source="x", decoding=replace(how, seed=seed), max_new=max_new),
+            Source("", (), (), (), (model.config.decoder_start_id,), (), tuple(begun), max_new),
+        )
+        for seed, begun in zip(seeds, forced or [()] * len(seeds), strict=True)
+    ]
+    return write_rows(prefix_of(model, src, cached=cached), model.config, rows, lambda: None)
 
 
 @pytest.mark.parametrize("changes", VARIANTS)
@@ -38,11 +54,14 @@ def decoded(model, src, how=None, *, seeds=SEEDS, max_new=6, forced=None, cached
 @pytest.mark.parametrize("how", [None, Sampling(temperature=0.7, top_k=5), Sampling(temperature=2.0, top_p=0.8)])
 def test_a_batch_is_decoded_with_a_cache_as_each_row_alone_without(changes, forced, how):
     model, src = small_model(**changes), padded_source()
-    together = decoded(model, src, how, forced=forced)
+    together = decoded(model, src, forced=forced) if how is None else drawn(model, src, how, forced=forced)
     for row, length in enumerate((6, 4, 1)):
         own = slice(row, row + 1)
-        settings = {"seeds": SEEDS[own], "forced": forced and forced[own], "cached": False}
-        alone = decoded(model, src[own, :length], how, **settings)
+        settings = {"forced": forced and forced[own], "cached": False}
+        if how is not None:
+            assert drawn(model, src[own, :length], how, seeds=SEEDS[own], **settings) == together[own]
+            continue
+        alone = decoded(model, src[own, :length], **settings)
         assert collect(iter(alone)) == [collect(iter(together))[row]]
         for a, b in zip(alone, together, strict=False):
             assert a.finished == b.finished[own]
@@ -61,8 +80,8 @@ def test_rows_that_ended_are_padded_and_cost_nothing_and_padding_is_never_writte
     assert [step.finished for step in both_ended] == [(False, True, True), (True, True, True)]
     model = tiny_model(output_bias=True)
     model.output_bias[PAD] = 50.0
-    for how in (None, Sampling()):
-        assert all(PAD not in row and row for row in collect(iter(decoded(model, padded_source(), how))))
+    for rows in (collect(iter(decoded(model, padded_source()))), drawn(model, padded_source(), Sampling())):
+        assert all(PAD not in row and row for row in rows)
 
 
 @pytest.mark.parametrize("how", [Sampling(temperature=0.6, top_k=9), Sampling(temperature=1.5, top_p=0.8)])
@@ -70,8 +89,8 @@ def test_pieces_are_drawn_as_often_as_the_distribution_says(how):
     model, src, n = tiny_model(), random_ids(1, 5), 1_500
     first = Prefix(model, src, cache=None).next_log_probs()[0].index_fill(0, torch.tensor([PAD]), -torch.inf)
     expected = n * sampling_distribution(first, how)
-    (step,) = decoded(model, src.expand(n, 5), how, seeds=range(n), max_new=1)
-    found = torch.bincount(torch.tensor(step.ids), minlength=19)
+    rows = drawn(model, src.expand(n, 5), how, seeds=range(n), max_new=1)
+    found = torch.bincount(torch.tensor(rows)[:, 0], minlength=19)
     assert (found[expected == 0] == 0).all()
     often = expected > 5
     chi_square = float(((found - expected) ** 2 / expected)[often].sum())

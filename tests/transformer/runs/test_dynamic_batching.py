@@ -13,9 +13,9 @@ from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, load, run
 from transformer.errors import QueryError
-from transformer.runs import dynamic_batching, reading
-from transformer.runs.dynamic_batching import run_together
+from transformer.runs import reading
 from transformer.runs.query import Query
+from transformer.runs.running import run_together
 from transformer.text.tokenizer import Encoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -39,7 +39,11 @@ def checkpoint(request):
 def decoded_alone(monkeypatch):
     """The queries that were decoded by themselves."""
     queries, decode = [], reading.EncodedBatch.decode
-    watched = lambda self, *more: queries.extend(self.queries) or decode(self, *more)  # noqa: E731
+
+    def watched(self, *more):
+        queries.extend(self.queries if len(self.queries) == 1 else ())
+        return decode(self, *more)
+
     monkeypatch.setattr(reading.EncodedBatch, "decode", watched)
     return queries
 
@@ -151,15 +155,17 @@ def test_pieces_that_are_equally_probable_are_chosen_alone(decoded_alone):
 def test_what_a_batch_gets_wrong_does_not_reach_a_trace(wrong, monkeypatch):
     """Neither a wrong output nor a failure: those are run one by one."""
     queries = [asking(word, max_new=6, **how) for how in ({}, {"decoding": HOW[0]}) for word in WORDS]
-    n_read = []
+    n_read, decode = [], reading.EncodedBatch.decode
 
-    def write(reading, pause):
-        n_read.append(len(reading.queries))
+    def write(batch, *args, **named):
+        if len(batch.queries) == 1:
+            return decode(batch, *args, **named)
+        n_read.append(len(batch.queries))
         if isinstance(wrong, Exception):
             raise wrong
-        return [wrong] * len(reading.queries)
+        return [reading.DecodedOutput(wrong)] * len(batch.queries)
 
-    monkeypatch.setattr(dynamic_batching, "_write", write)
+    monkeypatch.setattr(reading.EncodedBatch, "decode", write)
     assert_as_alone(made_up(4), queries)
     assert isinstance(wrong, Exception) or sum(n_read) == len(queries)  # once, whatever comes of it
 

@@ -6,7 +6,7 @@ import pytest
 from tests.transformer.featured import FEATURED, featured
 from transformer import Beam, Greedy, Sampling
 from transformer.analysis import one_weight
-from transformer.analysis.head_statistics import measure
+from transformer.analysis.head_statistics import measure_by_layer
 from transformer.runs.running import replay, run_batch
 
 
@@ -33,7 +33,7 @@ def test_a_loaded_model_decodes_what_one_pass_says_and_heads_are_measured_by_the
             np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-5)
             assert (maps[:, ~trace.mask(kind, layer)] == 0).all()
             assert (maps[:, trace.mask(kind, layer)] > 0).all()
-        share = measure(trace, kind, eos_id=checkpoint.config.eos_id)["entropy_share"].values
+        share = measure_by_layer(checkpoint, trace, kind)["entropy_share"].values
         assert np.nanmax(share) <= 1 + 1e-6
         if checkpoint.config.windows:
             assert np.isnan(share[2][:, 0]).all()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.analysis.mask_checks import record_attention
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
@@ -40,7 +39,6 @@ def test_a_run_names_the_first_site_that_the_fused_kernel_hides(hidden):
         for asked in (
             lambda query=query: run(hidden, query),
             lambda query=query: run_batch(hidden, [query, hidden.query("mi ta ba")], maps=False),
-            lambda: record_attention(hidden.model, ((5, 6),), ((2, 5),), kind="cross", layer=0),
         ):
             with pytest.raises(QueryError, match=r"At decoder\.0\.cross_attn\.queries .*not a number"):
                 asked()

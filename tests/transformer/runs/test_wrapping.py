@@ -9,7 +9,7 @@ from tests.transformer.alike import assert_alike
 from transformer import Beam, Greedy, Sampling, run, run_batch
 from transformer.errors import QueryError
 from transformer.model.transformer import Transformer
-from transformer.runs.dynamic_batching import run_together
+from transformer.runs.running import run_together
 
 TEXT = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=1.5, seed=4)]

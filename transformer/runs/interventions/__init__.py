@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from transformer.errors import QueryError, shown
 from transformer.extensions import provided
-from transformer.i18n import say_n
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions.base import Intervention as Intervention
 from transformer.runs.interventions.base import InterventionContext as InterventionContext
@@ -52,12 +51,10 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
         raise QueryError("interventions: found {found}, expected a list of interventions.", found=shown(interventions))
     if len(interventions) > MAX_INTERVENTIONS:
         raise QueryError(
-            say_n(
-                "{n:,} intervention was requested; the limit is {most}.",
-                "{n:,} interventions were requested; the limit is {most}.",
-                len(interventions),
-                most=MAX_INTERVENTIONS,
-            )
+            "{n:,} intervention was requested; the limit is {most}.",
+            "{n:,} interventions were requested; the limit is {most}.",
+            len(interventions),
+            most=MAX_INTERVENTIONS,
         )
     if (length := len(write(interventions))) > MAX_CHARACTERS:
         raise QueryError(

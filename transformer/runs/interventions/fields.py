@@ -13,6 +13,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 from urllib.parse import unquote_to_bytes
 
@@ -76,9 +77,7 @@ def place(label: str, most: int, *, what: What = "whole", optional: bool = False
 
 def number(label: str, least: float, most: float, default: float) -> Any:
     """A number between two limits, inclusive."""
-
-    def check(said: str, value: Any) -> float:
-        return real_number(said, value, least, most)
+    check = partial(real_number, least=least, most=most)
 
     def read(text: str) -> float:
         return check(label, float(text.replace("m", "-").replace("p", ".")) if _NUMBER.fullmatch(text) else text)
@@ -88,9 +87,7 @@ def number(label: str, least: float, most: float, default: float) -> Any:
 
 def whole(label: str, least: int, most: int, default: int | None = None, *, what: What = "whole") -> Any:
     """A whole number between two limits, inclusive, such as the id of a piece."""
-
-    def check(said: str, value: Any) -> int:
-        return whole_number(said, value, least, most)
+    check = partial(whole_number, least=least, most=most)
 
     def read(text: str) -> int:
         return check(label, int(text.replace("m", "-")) if _WHOLE.fullmatch(text) else text)

@@ -24,12 +24,11 @@ from transformer.analysis.alignment import SPACINGS, GoldPair, read_gold
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
-from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs import reading as sources
-from transformer.runs.dynamic_batching import decode_together
 from transformer.runs.inputs import Source, read_given, read_source
 from transformer.runs.query import Query
+from transformer.runs.running import decode_together
 from transformer.text.line_files import read_lines
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 
@@ -82,13 +81,11 @@ def _lines_of(path: Path) -> Iterator[CorpusLine]:
         source, *rest = (column.strip() for column in columns)
         if len(rest) > 1:
             raise DataError(
-                say_n(
-                    "{file}, line {number}: expected a text, or `source TAB reference`, found {n} column.",
-                    "{file}, line {number}: expected a text, or `source TAB reference`, found {n} columns.",
-                    len(columns),
-                    file=str(path),
-                    number=number,
-                )
+                "{file}, line {number}: expected a text, or `source TAB reference`, found {n} column.",
+                "{file}, line {number}: expected a text, or `source TAB reference`, found {n} columns.",
+                len(columns),
+                file=str(path),
+                number=number,
             )
         if source or any(rest):
             yield CorpusLine(number, source, (rest[0] or None) if rest else None)

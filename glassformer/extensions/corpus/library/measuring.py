@@ -1,7 +1,7 @@
 """Lines measured in batches: heads layer by layer during a pass, losses, ranks, effects of removed heads.
 
 `measure` is a pure function: the same lines give the same bytes in any process with the same number of torch threads.
-Its numbers are those of `head_statistics` and `teacher_forced_pass` for one line, up to a batch's rounding
+Its numbers are those of `head_statistics` and `teacher_forcing` for one line, up to a batch's rounding
 (about 1e-6). Each layer's maps are measured during the pass and never kept.
 
 Shapes: B lines, H heads, G key-value heads, S source tokens, T target tokens, N predicted pieces, Q queries, K keys,

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from transformer.errors import ClauseError, MapsError, shown, within
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
 from transformer.runs.trace import LabelledAttention, LabelledMaps
 
@@ -72,13 +72,11 @@ def check_text(name: str, text: object, most: int) -> None:
         raise MapsError("{name}: expected text, found {found}.", name=name, found=shown(text))
     if len(text) > most:
         raise MapsError(
-            say_n(
-                "{name}: the text has {n:,} character; the limit is {most:,}.",
-                "{name}: the text has {n:,} characters; the limit is {most:,}.",
-                len(text),
-                name=name,
-                most=most,
-            )
+            "{name}: the text has {n:,} character; the limit is {most:,}.",
+            "{name}: the text has {n:,} characters; the limit is {most:,}.",
+            len(text),
+            name=name,
+            most=most,
         )
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise MapsError(

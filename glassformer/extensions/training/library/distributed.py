@@ -52,7 +52,6 @@ from glassformer.extensions.training.library.data import Batch
 from glassformer.extensions.training.library.scoring import target_loss
 from glassformer.extensions.training.library.settings import Precision, TrainSettings
 from transformer.errors import DataError
-from transformer.i18n import say_n
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
@@ -189,12 +188,10 @@ def _device(name: str, local_rank: int) -> torch.device:
         raise DataError("--device cuda: torch finds no CUDA device here; use --device cpu or auto.")
     if local_rank >= count:
         raise DataError(
-            say_n(
-                "--device {name}: there is {n} GPU, and each process needs its own; start fewer processes.",
-                "--device {name}: there are {n} GPUs, and each process needs its own; start fewer processes.",
-                count,
-                name=name,
-            )
+            "--device {name}: there is {n} GPU, and each process needs its own; start fewer processes.",
+            "--device {name}: there are {n} GPUs, and each process needs its own; start fewer processes.",
+            count,
+            name=name,
         )
     return torch.device("cuda", local_rank) if "LOCAL_RANK" in os.environ else torch.device("cuda")
 

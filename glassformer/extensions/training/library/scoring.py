@@ -264,7 +264,7 @@ def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequ
     if isinstance(decoding, Greedy):
         return collect(greedy(prefix, max_new=max_new))
     rounds = beam_search(prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=max_new)
-    return [best[0].ids for best in deque(rounds, maxlen=1).pop().best]
+    return [best[0].ids for best in deque(rounds, maxlen=1).pop()]
 
 
 def score(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> Scores:

@@ -171,13 +171,11 @@ def _content(name: str, source: Path, most: int) -> bytes:
     size = source.stat().st_size
     if size > most:
         raise CheckpointError(
-            say_n(
-                "{label}: has {n:,} byte; the limit is {limit:,}.",
-                "{label}: has {n:,} bytes; the limit is {limit:,}.",
-                size,
-                label=name,
-                limit=most,
-            )
+            "{label}: has {n:,} byte; the limit is {limit:,}.",
+            "{label}: has {n:,} bytes; the limit is {limit:,}.",
+            size,
+            label=name,
+            limit=most,
         )
     return source.read_bytes()
 

@@ -42,13 +42,11 @@ def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
     """Check that the source has a place, or raise an InterventionError."""
     if where >= len(ids):
         raise InterventionError(
-            say_n(
-                "{change} names token {place}, but the source has only {n} token. Choose that token.",
-                "{change} names token {place}, but the source has only {n} tokens. Choose one of them.",
-                len(ids),
-                change=str(change),
-                place=where + 1,
-            )
+            "{change} names token {place}, but the source has only {n} token. Choose that token.",
+            "{change} names token {place}, but the source has only {n} tokens. Choose one of them.",
+            len(ids),
+            change=str(change),
+            place=where + 1,
         )
 
 

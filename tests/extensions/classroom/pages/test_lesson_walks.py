@@ -17,8 +17,8 @@ from tests.browser.lesson_walks import WALKS, answer_of
 from tests.extensions.classroom.pages.test_lessons import answer, ways
 from tests.pages.conftest import MAIN, PAGES, ROOT, check
 from transformer import load
-from transformer.analysis.mask_checks import check_causality, check_padding, record_attention
-from transformer.analysis.plain_attention import without_parameters
+from transformer.analysis.mask_checks import check_causality, check_padding
+from transformer.analysis.one_weight import without_parameters
 from transformer.i18n import say
 
 NEXT, ALL = say("Next", about="lesson"), say("All lessons")
@@ -78,8 +78,7 @@ def _masks(n, case):
     if n in (4, 5):
         return [check_padding(model, *read, n_pads=picked["pads"]).source.taken]
     if n in (6, 7):
-        found = record_attention(model, read[:1], read[1:], kind="decoder", layer=0)
-        return [found.weights[0, picked["head"] - 1, picked["query"] - 1]]
+        return [case.trace.maps("decoder")[0, picked["head"] - 1, picked["query"] - 1]]
     return []
 
 

@@ -18,8 +18,7 @@ from tests.transformer.devices import of_name as of_name
 from tests.transformer.one_stack import alone
 from tests.transformer.spoiling import weights_with
 from transformer import load, run
-from transformer.analysis.head_statistics import NAMES, norm_share, output_projections, outputs_site
-from transformer.analysis.head_statistics import measure as measure_run
+from transformer.analysis.head_statistics import NAMES, measure_by_layer, norm_share, output_projections, outputs_site
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.query import Query
 from transformer.runs.teacher_forcing import judge
@@ -45,7 +44,7 @@ def expected(checkpoint, line, kind):
     n_layers = checkpoint.model.anatomy.attention(kind).n_layers
     heads = np.stack([values[outputs_site(kind, layer)][0].numpy() for layer in range(n_layers)])
     shares = norm_share(heads, output_projections(checkpoint.model, kind))
-    found = measure_run(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares)
+    found = measure_by_layer(checkpoint, trace, kind, shares=shares)
     return trace, {name: one.means() for name, one in found.items()}
 
 
@@ -166,7 +165,7 @@ def test_decoded_lines_are_measured_on_what_was_written(checkpoint):
         assert row["exact"] == (None if line.target is None else row["output"] == line.target)
     for line, trace in zip(lines, outputs, strict=True):
         rows = rows_of(found.heads, line.number, "cross")
-        means = measure_run(trace, "cross", eos_id=checkpoint.config.eos_id)["entropy"].means()
+        means = measure_by_layer(checkpoint, trace, "cross")["entropy"].means()
         np.testing.assert_allclose([row["entropy"] for row in rows.values()], means.ravel(), **CLOSE)
 
 

@@ -68,7 +68,7 @@ def test_batches_write_what_each_sentence_alone_gets(decoding, seed, monkeypatch
             (expected,) = collect(greedy(prefix, max_new=9))
         else:
             *_, last = beam_search(prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=9)
-            expected = last.best[0][0].ids
+            expected = last[0][0].ids
         assert tuple(ids) == tuple(expected)
     assert sum(done) == 23
     assert max(done) <= 20 // (decoding.size if isinstance(decoding, Beam) else 1)

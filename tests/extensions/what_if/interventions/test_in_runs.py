@@ -10,9 +10,8 @@ from glassformer.extensions.sentences.line_runs import run_lines
 from tests.transformer.featured import featured
 from transformer import Beam, run, run_batch
 from transformer.errors import QueryError
-from transformer.runs.dynamic_batching import run_together
 from transformer.runs.interventions import parse
-from transformer.runs.running import each_layer, replay
+from transformer.runs.running import each_layer, replay, run_together
 from transformer.runs.sentence_files import SentenceLine
 from transformer.runs.teacher_forcing import judge
 

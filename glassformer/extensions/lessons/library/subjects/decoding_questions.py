@@ -25,8 +25,8 @@ from glassformer.extensions.lessons.library.case import (
     written,
 )
 from transformer.analysis.one_weight import hardest_step as least_sure
-from transformer.analysis.sampling_stages import Spread, reshaped, spread
 from transformer.i18n import say
+from transformer.runs.distribution import Spread, reshaped, spread
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK

@@ -22,16 +22,10 @@ from glassformer.extensions.lessons.library.case import (
     refuse_if,
     worded,
 )
-from transformer.analysis.mask_checks import (
-    Movement,
-    another_piece,
-    batch_masks,
-    check_causality,
-    check_padding,
-    record_attention,
-)
+from transformer.analysis.mask_checks import Movement, another_piece, batch_masks, check_causality, check_padding
 from transformer.model.anatomy import anatomy
 from transformer.model.attention_scores import masked_softmax
+from transformer.runs.running import replay
 
 LEAST_READ: Final = 3  # a row with one before it and one after it
 PADS: Final = 4
@@ -81,8 +75,7 @@ def closed_key(case: Case) -> dict[str, Any]:
             "This model replaces the scores of closed keys with {fill:g} instead of adding −∞ to them.",
             fill=config.mask_fill,
         )
-    found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
-    scores = found.scores[0]  # [H, T, T]
+    (scores,) = _first_layer(case, "scores")  # [H, T, T]
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True)).astype(np.float64)
     shares /= shares.sum(axis=-1, keepdims=True)  # as if all keys were open
     future = np.triu(np.ones((n, n), bool), k=1)
@@ -193,10 +186,16 @@ def fill_that_closes(case: Case) -> Answer:
 
 def _row(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores, mask and weights [K] of the row that was picked, in the first layer."""
-    trace, picked = case.trace, case.picked
-    found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
-    where = (0, int(picked["head"]) - 1, int(picked["query"]) - 1)
-    return found.scores[where], found.mask[where], found.weights[where]
+    scores, mask, weights = _first_layer(case, "scores", "mask", "weights")
+    where = int(case.picked["head"]) - 1, int(case.picked["query"]) - 1
+    return scores[where].copy(), np.broadcast_to(mask, scores.shape)[where].copy(), weights[where]
+
+
+def _first_layer(case: Case, *names: str) -> list[np.ndarray]:
+    """What the decoder's first self-attention had in the run."""
+    sites = [f"decoder.0.self_attn.{name}" for name in names]
+    found = replay(case.checkpoint, case.trace, sites)
+    return [found[site] for site in sites]
 
 
 def _left(scores: np.ndarray, mask: np.ndarray, fill: float) -> float:

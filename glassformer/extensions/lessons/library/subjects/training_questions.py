@@ -31,14 +31,13 @@ from glassformer.extensions.lessons.library.case import (
     written,
 )
 from glassformer.extensions.what_if.interventions import CausalMask
-from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam
-from transformer.runs.teacher_forcing import Score, judge
+from transformer.runs.teacher_forcing import Score, judge, read_at_once
 
 NOT_RECORDED: Final = say("What this step asks about was not recorded when this checkpoint was trained.")
 OTHER_TRAINING: Final = say(

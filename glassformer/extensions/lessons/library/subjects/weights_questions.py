@@ -29,8 +29,7 @@ from glassformer.extensions.lessons.library.case import (
 )
 from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
-from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, worth_seeing
-from transformer.analysis.plain_attention import without_parameters
+from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, without_parameters, worth_seeing
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.attention_scores import plain_scores
