@@ -11,7 +11,7 @@ from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.marks import Scale
 from glassformer.charts.theme import Spec
 from glassformer.extensions.snapshots.snapshot_runs import Growth, all_moments, growth, hides, step_of_name
-from glassformer.extensions.training_page.charts.training import (
+from glassformer.extensions.training_page.charts import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
     HOW_TO_READ_RATES,
@@ -131,7 +131,7 @@ TRAINING = Page(
         PartEntry(
             "sentence", say("Your sentence"), "glassformer.extensions.training_page.training_panels:your_sentence"
         ),
-        PartEntry("watch", say("Train a small model"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
+        PartEntry("watch", say("Train a small model"), "glassformer.extensions.training_page.watch_panels:watch"),
     ),
 )
 CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.extensions.training.train_command import _config
+from glassformer.extensions.training_page import watch_choices as module
 from glassformer.extensions.training_page.training_panels import in_lines
 from glassformer.extensions.training_page.trainings import MOST_MINUTES
-from glassformer.extensions.training_page.watch import watch_choices as module
-from glassformer.extensions.training_page.watch.watch_choices import (
+from glassformer.extensions.training_page.watch_choices import (
     LIMITS,
     MOST_LAYERS,
     OWN,

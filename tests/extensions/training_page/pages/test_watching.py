@@ -11,10 +11,9 @@ from glassformer.charts.theme import figure_in
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.training.library.preparation import NOISE
-from glassformer.extensions.training_page import session_trainings
+from glassformer.extensions.training_page import session_trainings, watch_pictures
 from glassformer.extensions.training_page.trainings import Training, Trainings
-from glassformer.extensions.training_page.watch import watch_pictures
-from glassformer.extensions.training_page.watch.watch_choices import PRESETS, Choices, plan, read_pairs
+from glassformer.extensions.training_page.watch_choices import PRESETS, Choices, plan, read_pairs
 from glassformer.server import replicas, server_options
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any, Final, get_args
 
 from glassformer.charts.theme import Spec
-from glassformer.extensions.training_page import session_trainings
+from glassformer.extensions.training_page import session_trainings, watch_choices, watch_pictures
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training, TrainingProgress
-from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
-from glassformer.extensions.training_page.watch.watch_choices import (
+from glassformer.extensions.training_page.watch_choices import (
     LIMITS,
     MOST_PARAMETERS,
     OWN,
