@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     ROUNDING,
     Answer,
     Case,
@@ -21,7 +21,6 @@ from glassformer.extensions.lessons.library.case import (
     only_rounding,
     outputs,
     refuse_if,
-    worded,
     written,
 )
 from transformer.analysis.one_weight import hardest_step as least_sure
@@ -54,7 +53,7 @@ def read_piece(case: Case) -> Answer:
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
-    return Answer(right="start", options=(*options, Option("nothing")), values={"start": start})
+    return Answer("start", {"start": start}, options=(*options, Option("nothing")))
 
 
 def rank_of_guess(case: Case) -> Answer:
@@ -67,11 +66,11 @@ def rank_of_guess(case: Case) -> Answer:
     right = tokenizer.decode((best.id,)).strip() or best.piece
     if not ids:
         values |= {"rank": 0, "guess": ""}
-        return Answer(right=right, values=values, variant="unknown", accepted=(best.piece,))
+        return Answer(right, values, variant="unknown", accepted=(best.piece,))
     rank = case.trace.rank_of(ids[0], step=0)
     values |= {"rank": rank, "guess": tokenizer.piece(ids[0])}
     accepted = (best.piece, case.given.strip()) if ids[0] == best.id else (best.piece,)
-    return Answer(right=right, values=values, variant="first" if rank == 1 else "later", accepted=accepted)
+    return Answer(right, values, variant="first" if rank == 1 else "later", accepted=accepted)
 
 
 def hardest_step(case: Case) -> Answer:
@@ -106,7 +105,7 @@ def hardest_step(case: Case) -> Answer:
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
     variant = clear if right != "equal" else ("equal_smoothed" if smoothed else "equal")
-    return Answer(right=right, options=(*options, Option("equal")), values=values, variant=variant)
+    return Answer(right, values, options=(*options, Option("equal")), variant=variant)
 
 
 def branch(case: Case) -> Answer:
@@ -122,7 +121,7 @@ def branch(case: Case) -> Answer:
         right = "ended"
     else:
         right = "changed" if differ else "same"
-    return Answer(right=right, options=worded("same", "changed", "ended"), values=values, variant=right)
+    return Answer(right, values)
 
 
 def passes(case: Case) -> Answer:
@@ -133,7 +132,7 @@ def passes(case: Case) -> Answer:
     ends = ((step, case.another(max_new=step + 1)) for step in visited)
     again = sum(not only_rounding(float(np.abs(trace.log_probs[at] - one.log_probs[at]).max())) for at, one in ends)
     options = numbered({str(n): n for n in (again, 0, 1, N_BACK_AND_FORTH, N_BACK_AND_FORTH * n_steps)})
-    return Answer(right=str(again), options=options, values={"k": again, "n": n_steps})
+    return Answer(str(again), {"k": again, "n": n_steps}, options=options)
 
 
 def beam_against_greedy(case: Case) -> Answer:
@@ -142,8 +141,7 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_tokens[apart] if case.trace.n_steps else ""
-    values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
-    return Answer(right=right, options=worded("more", "same", "less"), values=values, variant=right)
+    return Answer(right, {"b": theirs, "g": ours, "piece": piece, "at": apart + 1})
 
 
 def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "less"]]:
@@ -183,8 +181,7 @@ def sharpened(case: Case) -> Answer:
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     refuse_if(abs(cold.top - warm.top) < SEEN, UNMOVED)
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
-    values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
-    return Answer(right=right, options=worded("surer", "less", "other"), values=values)
+    return Answer(right, {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top})
 
 
 def flattened(case: Case) -> Answer:
@@ -196,8 +193,7 @@ def flattened(case: Case) -> Answer:
         right = "falls"
     else:
         right = between((1 / 2, NINE_TENTHS), share, ("half", "between", "above"))
-    values = {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy}
-    return Answer(right=right, options=worded("falls", "half", "between", "above"), values=values, variant=right)
+    return Answer(right, {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy})
 
 
 def kept_by_top_p(case: Case) -> Answer:
@@ -213,7 +209,7 @@ def kept_by_top_p(case: Case) -> Answer:
     refuse_if(not word(least) == right == word(most), Refusal.NEAR)
     values = {"n": kept, "top": _at(case, Sampling()).top}
     variant = right if right in ("one", "share") else "several"
-    return Answer(right=right, options=(*options, Option("share")), values=values, variant=variant)
+    return Answer(right, values, options=(*options, Option("share")), variant=variant)
 
 
 def _range(least: int, most: float) -> str:
@@ -234,15 +230,13 @@ def seeds(case: Case) -> Answer:
     other = case.another(decoding=Sampling(seed=2))
     alike = "all" if other.tgt_ids == one.tgt_ids else "pair"
     right = alike if again.tgt_ids == one.tgt_ids else "none"
-    values = {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"}
-    return Answer(right=right, options=worded("all", "pair", "none"), values=values, variant=right)
+    return Answer(right, {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"})
 
 
 def one_beam(case: Case) -> Answer:
     """Whether a beam search that keeps one beginning writes what greedy decoding does."""
     beam, right = _by_beams(case, 1)
-    values = {"g": case.trace.log_prob, "b": beam.log_prob}
-    return Answer(right=right, options=worded("more", "same", "less"), values=values)
+    return Answer(right, {"g": case.trace.log_prob, "b": beam.log_prob})
 
 
 def draws_like_greedy(case: Case) -> Answer:
@@ -259,4 +253,4 @@ def draws_like_greedy(case: Case) -> Answer:
     if len(set(shown.values())) < len(shown):
         raise QuestionNotApplicable("Nearly all draws for this sentence are the same; try a longer or harder sentence.")
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
-    return Answer(right="product", options=numbered(shown), values=values)
+    return Answer("product", values, options=numbered(shown))

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import transformer
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Option,
@@ -138,7 +138,7 @@ def misread_heads(case: Case) -> Answer:
     right = "same" if other.output_text == case.trace.output_text else "other"
     values = {**_changed(case.trace, other), "loss": _own_loss(case), "loss_told": _own_loss(case, told)}
     values["do"] = write((told,))
-    return Answer(right=right, options=worded("error", "same", "other"), values=values, variant=right)
+    return Answer(right, values)
 
 
 def _loss(case: Case, source: str, output: Reference, *changes: Intervention) -> float:
@@ -183,8 +183,7 @@ def evidence_for_heads(case: Case) -> Answer:
     refuse_if(not others or min(others) - losses[own] < CLEAR_NATS, Refusal.NO_WINNER)
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
-    options = worded("loss", "shapes", "count", "fluent")
-    return Answer(right="loss", options=options, values=values, variant="right" if given else "own")
+    return Answer("loss", values, variant="right" if given else "own")
 
 
 def _given(case: Case) -> list[tuple[str, str]]:
@@ -202,7 +201,7 @@ def planted_mask(case: Case) -> Answer:
     place, layers = int(picked["place"]), case.checkpoint.config.n_decoder_layers
     values = {"layers": layers, "place": place, "a": picked["a"], "b": picked["b"], "first": max(1, place - layers)}
     values["do"] = write(MASK_FAULTS[planted])
-    return Answer(right=planted, options=worded(*picked["apart"]), values=values, variant=planted)
+    return Answer(planted, values, options=worded(*picked["apart"]))
 
 
 def doctors_test_of_a_leak(case: Case) -> Answer:
@@ -216,8 +215,7 @@ def doctors_test_of_a_leak(case: Case) -> Answer:
     moved = check_causality(model, (source,), (read,), sentence=0, place=len(source), piece_id=source[0])
     leaks, sees = found.verdict == "broken", float(moved.kept[:-1].max()) > moved.rounding
     right = "both" if leaks and sees else "leak" if leaks else "causality" if sees else "neither"
-    values = {"leak": found.measured.headline or found.measured.said}
-    return Answer(right=right, options=worded("causality", "leak", "both", "neither"), values=values)
+    return Answer(right, {"leak": found.measured.headline or found.measured.said})
 
 
 def pads_until_it_shows(case: Case) -> Answer:
@@ -244,7 +242,7 @@ def pads_until_it_shows(case: Case) -> Answer:
     }
     options = tuple(Option(f"pads-{n}", f"{n:,}") for n in tried)
     variant = "never" if right == "never" else "changed"
-    return Answer(right=right, options=(*options, Option("never")), values=values, variant=variant)
+    return Answer(right, values, options=(*options, Option("never")), variant=variant)
 
 
 @torch.inference_mode()
@@ -268,8 +266,7 @@ def first_nan(case: Case) -> Answer:
     lost = ~recorder.values["logits"][0].isfinite().all(dim=-1)
     seen = [value for value in recorder.values.values() if value.is_floating_point()]
     bad = sum(bool(value.isnan().any()) for value in seen)
-    values = {"site": site, "bad": bad, "all": len(seen), "rows": int(lost.sum()), "n": len(lost)}
-    return Answer(right=words[site], options=worded(*words.values()), values=values)
+    return Answer(words[site], {"site": site, "bad": bad, "all": len(seen), "rows": int(lost.sum()), "n": len(lost)})
 
 
 def sureness_of_nonsense(case: Case) -> Answer:
@@ -282,4 +279,4 @@ def sureness_of_nonsense(case: Case) -> Answer:
     right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}
     values |= {"loss": _own_loss(case, *changes), "do": write(changes)}
-    return Answer(right=right, options=worded("less", "same", "more"), values=values, variant=right)
+    return Answer(right, values)

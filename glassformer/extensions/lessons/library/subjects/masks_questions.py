@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     QuestionNotApplicable,
@@ -20,7 +20,6 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     refuse_if,
-    worded,
 )
 from transformer.analysis.mask_checks import (
     Movement,
@@ -116,7 +115,7 @@ def keys_seen(case: Case) -> Answer:
     seen = int(masks.whole("causal")[0, row - 1].sum())
     numbers = {"itself": row, "before": row - 1, "all": n, "next": row + 1}
     right = next(word for word, k in numbers.items() if k == seen)
-    return Answer(right=right, options=numbered(numbers), values={"k": seen})
+    return Answer(right, {"k": seen}, options=numbered(numbers))
 
 
 def rows_moved(case: Case) -> Answer:
@@ -125,10 +124,9 @@ def rows_moved(case: Case) -> Answer:
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     refuse_if(not beyond[at + 1 :].any(), Refusal.NO_EFFECT)
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
-    options = worded("before", "only", "from", "all")
     if not only_rounding(before, moved.rounding):
-        return Answer(right="all", options=options, values=values, variant="open")
-    return Answer(right="from", options=options, values=values, variant="closed")
+        return Answer("all", values, variant="open")
+    return Answer("from", values, variant="closed")
 
 
 def rows_moved_without_mask(case: Case) -> Answer:
@@ -136,8 +134,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     refuse_if(taken <= moved.rounding, Refusal.NO_EFFECT)
-    values = {"taken": amount(taken), "before": at}
-    return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
+    return Answer("earlier", {"taken": amount(taken), "before": at})
 
 
 def _causality(case: Case) -> Movement:
@@ -150,8 +147,7 @@ def pads_move(case: Case) -> Answer:
     source = _padding(case)["source"]
     most = float(source.kept.max())
     right = "rounding" if only_rounding(most, source.rounding) else "visibly"
-    options = worded("rounding", "last", "visibly")
-    return Answer(right=right, options=options, values={"amount": amount(most)}, variant=right)
+    return Answer(right, {"amount": amount(most)})
 
 
 def sides_moved_without_mask(case: Case) -> Answer:
@@ -160,8 +156,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     moves = {side: not only_rounding(float(one.taken.max()), one.rounding) for side, one in found.items()}
     refuse_if(not moves["source"], Refusal.NO_EFFECT)
     right = "both" if moves["target"] else "source"
-    values = {side: amount(float(one.taken.max())) for side, one in found.items()}
-    return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=right)
+    return Answer(right, {side: amount(float(one.taken.max())) for side, one in found.items()})
 
 
 def _padding(case: Case) -> dict[str, Movement]:
@@ -178,8 +173,7 @@ def closed_weight(case: Case) -> Answer:
     key = case.at("key")
     right = "zero" if weights[key] == 0 else "tiny"
     would = float(torch.tensor(scores).softmax(-1)[key])  # were it open
-    values = {"w": float(weights[key]), "open": would, "keys": int(mask.sum())}
-    return Answer(right=right, options=worded("zero", "tiny", "depends"), values=values)
+    return Answer(right, {"w": float(weights[key]), "open": would, "keys": int(mask.sum())})
 
 
 def fill_that_closes(case: Case) -> Answer:
@@ -187,8 +181,7 @@ def fill_that_closes(case: Case) -> Answer:
     scores, mask, _ = _row(case)
     left = {word: _left(scores, mask, fill) for word, fill in zip(FILL_WORDS, FILLS, strict=True)}
     right = next((word for word, share in left.items() if share == 0), "none")
-    values = {"left_one": left["one"], "left_ten": amount(left["ten"]), "left_billion": left["billion"]}
-    return Answer(right=right, options=worded(*FILL_WORDS, "none"), values=values)
+    return Answer(right, {"left_one": left["one"], "left_ten": amount(left["ten"]), "left_billion": left["billion"]})
 
 
 def _row(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
