@@ -147,8 +147,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.card_scores import read_card
-    from glassformer.extensions.training.library.run import TrainingJob, train
+    from glassformer.extensions.training.library.run import TrainingJob, read_card, train
 
     settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
     given: dict[str, Any] = {name: getattr(options, name) for name in OF_JOB}

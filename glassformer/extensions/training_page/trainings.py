@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from glassformer.extensions.training.library.state import PROGRESS_FILE, folder_beside, has_state
 from glassformer.extensions.training_page import training_worker
 from glassformer.server import replicas
 from glassformer.server.jobs import Job, JobRegistry, JobStatus
@@ -48,7 +49,7 @@ FULL_SECONDS: Final = 5.0  # between checks of the written bytes
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
-_MINUTES, _WRITTEN, _BESIDE = "--max-minutes", "log.txt", ".training"
+_MINUTES, _WRITTEN = "--max-minutes", "log.txt"
 ABOUT, HELD, STOP = ".about.json", ".held", ".stop"
 _LOG = logging.getLogger("glassformer.trainings")
 
@@ -116,23 +117,13 @@ class Training:
     @property
     def now(self) -> Path:
         """The folder of the model that was begun last."""
-        begun = [out for out in self.outs.values() if out.with_name(out.name + _BESIDE).exists()]
+        begun = [out for out in self.outs.values() if folder_beside(out).exists()]
         return [next(iter(self.outs.values())), *begun][-1]
 
     @property
     def has_model(self) -> bool:
         """Whether the checkpoint can be opened."""
         return self.plan.name in self.models
-
-    @property
-    def beside(self) -> Path:
-        """The folder of trainer-only files of the model that was begun last."""
-        return self.now.with_name(self.now.name + _BESIDE)
-
-    @property
-    def can_go_on(self) -> bool:
-        """Whether there is a state to resume from."""
-        return any(self.beside.glob("state*.pt"))
 
     @property
     def key(self) -> str:
@@ -142,7 +133,7 @@ class Training:
     def progress(self) -> TrainingProgress:
         """Where it is, with the model that was begun last."""
         try:
-            record, kinds = json.loads((self.beside / "progress.json").read_bytes()), vars(TrainingProgress())
+            record, kinds = json.loads((folder_beside(self.now) / PROGRESS_FILE).read_bytes()), vars(TrainingProgress())
             return TrainingProgress(**{name: type(value)(record[name]) for name, value in kinds.items()})
         except (OSError, ValueError, TypeError, KeyError):
             return TrainingProgress()
@@ -438,7 +429,7 @@ def _to_run(training: Training) -> list[tuple[str, ...]]:
         return list(plan.commands)
     train = plan.trains[out.name]
     at = plan.commands.index(train)
-    if training.can_go_on:
+    if has_state(out):
         return [(*train, "--resume"), *plan.commands[at + 1 :]]
     before = [command for command in plan.commands[:at] if command not in plan.trains.values()]
     return [*before, (*train, *["--force"] * (out / CONFIG).exists()), *plan.commands[at + 1 :]]

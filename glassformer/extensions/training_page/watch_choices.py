@@ -11,7 +11,7 @@ import random
 import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
@@ -148,10 +148,10 @@ def compared(chosen: Choices) -> dict[str, Choices]:
         return {kind: replace(chosen, positions=kind) for kind in POSITIONS if kind != "none"}
     if not chosen.compare:
         return {"": chosen}
-    now = with_settings(chosen, {name: least for name, (least, _) in PARTS.items()})
+    now = replace(chosen, **{name: least for name, (least, _) in PARTS.items()})  # type: ignore[arg-type]
     found = {MINIMAL: now}
     for name in PARTS:
-        more = with_settings(now, {name: getattr(chosen, name)})
+        more = replace(now, **{name: getattr(chosen, name)})
         if more != now:  # or the chosen model does not have it either
             found[name] = now = more
     return found
@@ -379,11 +379,6 @@ def _card(chosen: Choices, pairs: Pairs | None, label: Sentence | None) -> dict[
 
 def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
     return "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
-
-
-def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
-    """Choices with other values, by the names of the fields; unknown names are ignored."""
-    return replace(chosen, **{name: value for name, value in values.items() if name in asdict(chosen)})  # type: ignore[arg-type]
 
 
 COMMANDS = "commands.txt"

@@ -11,19 +11,20 @@ import sentencepiece
 import torch
 
 from glassformer.extensions.training.library import checkpointing
-from glassformer.extensions.training.library.checkpointing import Keeper, Log, TrainingContext, log_of
+from glassformer.extensions.training.library.checkpointing import Keeper
 from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, n_source, sample_pairs
 from glassformer.extensions.training.library.distributed import Processes, precision_on, started, was_restarted
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
 from glassformer.extensions.training.library.state import EpochRow, claimed, has_state, read_state, read_tokenizers
 from transformer.analysis.hidden_pieces import MASK_PIECES
-from transformer.checkpoint import snapshots
+from transformer.checkpoint import card, snapshots
 from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY
 from transformer.errors import ClauseError, DataError, TokenizerError
+from transformer.files import strictjson, untrusted_folder
 from transformer.i18n import say, say_n
 from transformer.model.config import DROPOUTS, ModelConfig
 from transformer.model.transformer import Transformer
@@ -127,7 +128,8 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
     trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
     if state is not None:
         _go_on(job, trainer, state, numbers)
-    kept = TrainingContext(
+    keeper = Keeper(
+        trainer=trainer,
         out=job.out,
         dev=dev,
         references=[target for _, target in dev_pairs],
@@ -138,8 +140,9 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
         scored={"file": job.dev.name, "sha256": read.hashes.dev},
         card=job.card,
         snapshots=job.snapshots,
+        log=job.log,
     )
-    _run_epochs(job, trainer, kept, anew=state is None)
+    _run_epochs(trainer, keeper, anew=state is None)
     return trainer.rows
 
 
@@ -166,10 +169,7 @@ def _sampled(
     return draw
 
 
-def _run_epochs(job: TrainingJob, trainer: Trainer, kept: TrainingContext, *, anew: bool) -> None:
-    logs: list[Log] = []  # of the first process only
-    trainer.processes.from_first(lambda: logs.append(log_of(job.log, job.out)))
-    keeper = Keeper(trainer, kept, logs)
+def _run_epochs(trainer: Trainer, keeper: Keeper, *, anew: bool) -> None:
     keeper.begin(anew=anew)
     while not trainer.finished:
         trainer.run_epoch(keeper.after_step)
@@ -351,3 +351,20 @@ def learn_vocabulary(
             )
         ) from None
     return model.getvalue()
+
+
+MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what training adds it is larger
+
+
+def read_card(path: Path | None) -> dict[str, object]:
+    """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
+    if path is None:
+        return {}
+    content = untrusted_folder.read_start(path, MOST_CARD + 1)
+    if len(content) > MOST_CARD:
+        raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
+    _, problems = card.read_card(content)
+    if problems:
+        raise DataError("{file}: cannot be used as a checkpoint's card. {problem}", file=str(path), problem=problems[0])
+    given: dict[str, object] = strictjson.parse(content)
+    return given
