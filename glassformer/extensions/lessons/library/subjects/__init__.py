@@ -18,7 +18,7 @@ Pick = Callable[[Case], Mapping[str, Any]]
 
 _NAMES: Final = (  # as a list of them is shown
     *("decoding_questions", "looking_questions", "weights_questions", "heads_questions", "positions_questions"),
-    *("masks_questions", "cost_questions", "inside_questions", "training_questions", "faults_questions"),
+    *("masks_questions", "cost_questions", "inside_questions", "training_questions"),
 )
 
 
