@@ -180,9 +180,13 @@ def _plot(
         return None
     spec = draw(**drawn)
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
-    alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
+    said = list(_ends(scene, lines))
+    if marks:
+        which = {"n": len(marks), "first": marks[0], "last": marks[-1]}
+        said.append(say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", **which))
     read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
-    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False, clicked=place_of if marks else None)
+    clicked = place_of if marks else None
+    return Plot(spec=spec, alt=joined(" ", said), how_to_read=read, of_sentence=False, clicked=clicked)
 
 
 def _ends(scene: Curves, lines: Columns) -> Iterator[str]:
@@ -198,13 +202,6 @@ def _ends(scene: Curves, lines: Columns) -> Iterator[str]:
     yield say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)
     if scene.kept is not None:
         yield say("The marked epoch is {epoch} ({name}).", name=scene.kept_name, epoch=scene.kept)
-
-
-def _snapshots_said(steps: Sequence[int]) -> list[str]:
-    if not steps:
-        return []
-    first, last, n = steps[0], steps[-1], len(steps)
-    return [say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", n=n, first=first, last=last)]
 
 
 def _label(curve: Curve, row: int) -> str:

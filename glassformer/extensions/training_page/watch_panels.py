@@ -40,13 +40,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
 
-CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (
-    "watch_current",
-    "watch_form",
-    "watch_chosen",
-    "watch_problem",
-    "watch_from_card",
-)
+CURRENT, FORM, CHOSEN = "watch_current", "watch_form", "watch_chosen"
+PROBLEM, FROM_CARD = "watch_problem", "watch_from_card"
 CHART, LATEST, COMPARED = "training_growing", "training_latest", "training_compared"
 TEXT, FILE = "watch_text", "watch_file"
 LOOK_SECONDS: Final = 2.0
