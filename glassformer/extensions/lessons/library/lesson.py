@@ -30,7 +30,7 @@ import numpy as np
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, SentenceError
 from transformer.i18n import Sentence, in_languages, say, say_n
-from transformer.i18n.sentence import written as as_text
+from transformer.i18n.sentence import written
 from transformer.model.anatomy import anatomy
 from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
@@ -57,7 +57,7 @@ class DisplayNumber(float):
     """A number as a text has it: with a minus, not a hyphen, and with powers of ten written out."""
 
     def __format__(self, form: str) -> str:
-        return as_text(super().__format__(form))
+        return written(super().__format__(form))
 
 
 class LessonError(GlassformerError):
@@ -251,6 +251,25 @@ class Case:
         refuse_if(trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure, Refusal.NEAR)
         return trace
 
+    def written(self, *, least: int) -> int:
+        """How many pieces the model wrote, if these are as many as a step needs."""
+        n_steps = self.trace.n_steps
+        refuse_if(not anatomy(self.checkpoint.config).writes, Refusal.WRITES_NOTHING)
+        refuse_if(
+            n_steps < least,
+            say_n(
+                "The output has only {n} token, but this step needs {least}; try a longer sentence.",
+                "The output has only {n} tokens, but this step needs {least}; try a longer sentence.",
+                n_steps,
+                least=least,
+            ),
+        )
+        return n_steps
+
+    def outputs(self, other: Trace) -> dict[str, Any]:
+        """What this run and another one wrote, as the texts of a lesson name it."""
+        return {"before": self.trace.output_text, "after": other.output_text}
+
     def changed(self, *interventions: Intervention) -> Trace:
         """The run with changes inside the model."""
         return self.another(interventions=interventions)
@@ -310,27 +329,6 @@ def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
     last = shorter - 1 if before.tgt_ids == after.tgt_ids else shorter
     at = next((step for step, (a, b) in pairs if a != b), last)
     return at + 1, max(1, min(at + 1, after.n_steps))
-
-
-def outputs(before: Trace, after: Trace) -> dict[str, Any]:
-    """What both wrote, as the texts of a lesson name it."""
-    return {"before": before.output_text, "after": after.output_text}
-
-
-def written(case: Case, *, least: int) -> int:
-    """How many pieces the model wrote, if these are as many as a step needs."""
-    n_steps = case.trace.n_steps
-    refuse_if(not anatomy(case.checkpoint.config).writes, Refusal.WRITES_NOTHING)
-    if n_steps < least:
-        raise QuestionNotApplicable(
-            say_n(
-                "The output has only {n} token, but this step needs {least}; try a longer sentence.",
-                "The output has only {n} tokens, but this step needs {least}; try a longer sentence.",
-                n_steps,
-                least=least,
-            )
-        )
-    return n_steps
 
 
 @dataclass(frozen=True)

@@ -69,14 +69,6 @@ class _Hashes:
     start: str | None
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    pairs: list[Pair]
-    dev_pairs: list[Pair]
-    start: Checkpoint | None
-    hashes: _Hashes
-
-
 def train(job: TrainingJob) -> list[EpochRow]:
     """Run a job to its end; the folder `job.out` has the best epoch by dev BLEU, or of a leak by dev loss.
 
@@ -101,31 +93,31 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
     if job.settings.shard and not processes.together:
         raise DataError("--shard: shares a model between processes; start several with --processes or torchrun.")
     settings = replace(job.settings, precision=precision_on(processes.device, job.settings))
-    read = processes.agreed(lambda: _read(job))
-    if len(set(processes.gathered([read.hashes]))) > 1:
+    pairs, dev_pairs, start, hashes = processes.agreed(lambda: _read(job))
+    if len(set(processes.gathered([hashes]))) > 1:
         raise DataError("{file}: another process reads a different file of this name.", file=str(job.train))
-    if read.start is not None:
+    if start is not None:
         dropouts = {name: getattr(job.config, name) for name in DROPOUTS}
-        job = replace(job, config=replace(read.start.config, **dropouts))
-    identity, numbers = _identity(job, read.hashes), _numbers(settings, processes)
+        job = replace(job, config=replace(start.config, **dropouts))
+    identity, numbers = _identity(job, hashes), _numbers(settings, processes)
     state = processes.from_first(lambda: _state(job, identity, again=again))
     tokenizers = processes.from_first(
-        lambda: _vocabularies(job, read.pairs) if state is None else _stored_vocabularies(state, job)
+        lambda: _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
     )
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
     checkpointing.check_snapshots(job.snapshots, config)
-    dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
-    examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
+    dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
+    examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
             raise _too_long(path, config)
-    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(read.pairs), config.max_len)
+    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
 
-    draw = _sampled(job, read.pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
+    draw = _sampled(job, pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
     drawn = hiding(draw, src, config, seed=settings.seed)
     batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
-    trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
+    trainer = _trainer(config, batches, settings, processes, None if start is None else start.model)
     if state is not None:
         _go_on(job, trainer, state, numbers)
     keeper = Keeper(
@@ -136,8 +128,8 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
         tokenizers=tokenizers,
         job=identity,
         numbers=numbers,
-        training=_told(job, read.hashes) | {"longest": max(n_source(one, config) for one in examples)},
-        scored={"file": job.dev.name, "sha256": read.hashes.dev},
+        training=_told(job, hashes) | {"longest": max(n_source(one, config) for one in examples)},
+        scored={"file": job.dev.name, "sha256": hashes.dev},
         card=job.card,
         snapshots=job.snapshots,
         log=job.log,
@@ -177,15 +169,14 @@ def _run_epochs(trainer: Trainer, keeper: Keeper, *, anew: bool) -> None:
     keeper.end()
 
 
-def _read(job: TrainingJob) -> _Inputs:
+def _read(job: TrainingJob) -> tuple[list[Pair], list[Pair], Checkpoint | None, _Hashes]:
     start = None if job.start_from is None else load(job.start_from)
     config = job.config if start is None else start.config
-    pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
-    start_hash = None
+    pairs, dev_pairs, start_hash = read_pairs(job.train, config), read_pairs(job.dev, config), None
     if start is not None:
         whole = start.folder / WEIGHTS  # a snapshot has none of its own
         start_hash = file_sha256(whole) if start.name == start.folder.resolve().name else start.content_hash
-    return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
+    return pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash)
 
 
 def _state(job: TrainingJob, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:

@@ -23,7 +23,6 @@ from glassformer.extensions.lessons.library.lesson import (
     numbered,
     only_rounding,
     refuse_if,
-    written,
 )
 from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.analysis import costs
@@ -50,7 +49,7 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
     refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
-    return {"pieces": min(written(case, least=2), MOST_PIECES)}
+    return {"pieces": min(case.written(least=2), MOST_PIECES)}
 
 
 PARTS: Final[dict[str, Intervention]] = {
@@ -185,7 +184,7 @@ def write_again(case: Case, *, cached: bool) -> WrittenOutput:
     Raises:
         QuestionNotApplicable: The model does not write, or wrote too much.
     """
-    n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
+    n_steps, config, trace = case.written(least=2), case.checkpoint.config, case.trace
     refuse_if(n_steps > MOST_STEPS, Refusal.TOO_LONG)
     refuse_if(not anatomy(config).reads, Refusal.NEEDS_BOTH)
     counted: Counter[str] = Counter()

@@ -19,9 +19,7 @@ from glassformer.extensions.lessons.library.lesson import (
     between,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
-    written,
 )
 from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.analysis.sampling_stages import Spread, reshaped, spread
@@ -44,7 +42,7 @@ MOST_CHOICES: Final = 4
 def read_piece(case: Case) -> Answer:
     """What the decoder reads before it has written anything."""
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
-    written(case, least=1)
+    case.written(least=1)
     refuse_if(trace.first_row, say("A decoder-only model reads the prompt first and has no start mark of its own."))
     start = trace.read_tokens[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
@@ -58,7 +56,7 @@ def read_piece(case: Case) -> Answer:
 
 def rank_of_guess(case: Case) -> Answer:
     """Which place the learner's guess has among all pieces at the first step."""
-    written(case, least=1)
+    case.written(least=1)
     step, tokenizer = case.trace.step(0), case.checkpoint.tgt_tokenizer
     best = step.candidates[0]
     values = {"piece": best.piece, "p": best.probability, "n": len(case.trace.vocabulary)}
@@ -76,7 +74,7 @@ def rank_of_guess(case: Case) -> Answer:
 def hardest_step(case: Case) -> Answer:
     """At which step the model was least sure, if one stands out."""
     trace = case.trace
-    written(case, least=4)
+    case.written(least=4)
     entropies = trace.entropies()
     order = np.argsort(-entropies, kind="stable")
     hardest, easiest = int(order[0]), int(order[-1])
@@ -115,7 +113,7 @@ def branch(case: Case) -> Answer:
     other = case.another(forced=forced)
     before, after = trace.tgt_ids[at + 1 :], other.tgt_ids[at + 1 :]
     differ = sum(a != b for a, b in zip(before, after, strict=False)) + abs(len(before) - len(after))
-    values = {"alt": case.picked["alt"], "n": differ, **outputs(trace, other), "forced": ".".join(map(str, forced))}
+    values = {"alt": case.picked["alt"], "n": differ, **case.outputs(other), "forced": ".".join(map(str, forced))}
     ends = case.checkpoint.config.end_ids
     if len(after) <= 1 and (not after or after[0] in ends) and len(before) > 1:
         right = "ended"
@@ -126,7 +124,7 @@ def branch(case: Case) -> Answer:
 
 def passes(case: Case) -> Answer:
     """How often the model has to run for steps back and forth: for each step that the finished pass does not hold."""
-    n_steps, trace = written(case, least=2), case.trace
+    n_steps, trace = case.written(least=2), case.trace
     visited = range(max(0, n_steps - N_BACK_AND_FORTH), n_steps)
     # Whether a step is the same in a pass over the whole output and in one that ends there.
     ends = ((step, case.another(max_new=step + 1)) for step in visited)
@@ -146,7 +144,7 @@ def beam_against_greedy(case: Case) -> Answer:
 
 def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "less"]]:
     """The run by so many beams, and whether its output is more probable than the learner's."""
-    written(case, least=1)
+    case.written(least=1)
     beam = case.another(decoding=Beam(size=size, length_penalty=0.0))
     if beam.tgt_ids == case.trace.tgt_ids:
         return beam, "same"
@@ -159,7 +157,7 @@ NINE_TENTHS: Final = 0.9
 
 def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
-    trace, n_steps = case.trace, written(case, least=1)
+    trace, n_steps = case.trace, case.written(least=1)
     refuse_if(trace.n_forced >= n_steps, ALL_FORCED)
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
@@ -224,7 +222,7 @@ def _at(case: Case, how: Sampling) -> Spread:
 
 def seeds(case: Case) -> Answer:
     """Which of three draws write the same: two with one seed, one with another."""
-    written(case, least=1)
+    case.written(least=1)
     one = case.another(decoding=Sampling(seed=1))
     again = case.checkpoint.run(one.query)  # made anew: another run with the same query might be kept
     other = case.another(decoding=Sampling(seed=2))
@@ -241,7 +239,7 @@ def one_beam(case: Case) -> Answer:
 
 def draws_like_greedy(case: Case) -> Answer:
     """How many of many draws can be expected to be greedy's output: the product over its steps."""
-    trace, n_steps = case.trace, written(case, least=3)
+    trace, n_steps = case.trace, case.written(least=3)
     at_steps = [  # of the piece that was written, in what sampling would draw from
         float(reshaped(trace.log_probs[step], trace.scores_at(step), Sampling()).tempered[trace.tgt_ids[step]])
         for step in range(trace.n_forced, n_steps)

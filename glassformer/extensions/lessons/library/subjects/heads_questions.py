@@ -31,9 +31,7 @@ from glassformer.extensions.lessons.library.lesson import (
     largest_difference,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
-    written,
 )
 from glassformer.extensions.what_if.head_effects import EffectReading, Head
 from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
@@ -64,7 +62,7 @@ def first_layer(case: Case) -> dict[str, Any]:
 
 def last_writer(case: Case) -> dict[str, Any]:
     """The last layer of the attention that brings the source in: cross-attention, or a decoder's own."""
-    written(case, least=2)
+    case.written(least=2)
     attention = anatomy(case.checkpoint.config).attention("cross" if "cross" in case.trace.kinds else "decoder")
     n_heads = _at_least_two(case, attention.kind)
     return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": n_heads}
@@ -210,12 +208,12 @@ def without_costliest(case: Case) -> Answer:
     other, before = case.changed(zero), case.trace.tgt_ids
     right = "same" if other.tgt_ids == before else ("other" if other.tgt_ids[:1] != before[:1] else "later")
     at, shown = first_difference(case.trace, other)
-    return Answer(right, {**outputs(case.trace, other), "do": str(zero), "at": at, "shown": shown})
+    return Answer(right, {**case.outputs(other), "do": str(zero), "at": at, "shown": shown})
 
 
 def random_key_bias(case: Case) -> Answer:
     """How far the logits move when a random vector is added to all keys of every head."""
-    written(case, least=1)
+    case.written(least=1)
     config, bias = case.checkpoint.config, KeyBias()
     if config.placing.adds == "turn" or config.qk_norm:
         raise QuestionNotApplicable(

@@ -26,7 +26,6 @@ from glassformer.extensions.lessons.library.lesson import (
     only_rounding,
     refuse_if,
     worded,
-    written,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.what_if.interventions import Replace
@@ -57,7 +56,7 @@ def stream_row(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure; of an encoder-only model, a token in the middle."""
     trace = case.trace
     if anatomy(case.checkpoint.config).writes:
-        at = least_sure(trace.entropies(), range(written(case, least=2)))
+        at = least_sure(trace.entropies(), range(case.written(least=2)))
         reads = trace.row_label(trace.row_of(at)).reads
         return {"side": "target", "step": at + 1, "key": 1, "token": reads, "piece": trace.tgt_tokens[at]}
     key = _middle(case)

@@ -18,9 +18,7 @@ from glassformer.extensions.lessons.library.lesson import (
     counted,
     first_difference,
     largest,
-    outputs,
     refuse_if,
-    written,
 )
 from glassformer.extensions.what_if.interventions import Mute
 from transformer.analysis.one_weight import hardest_step as least_sure
@@ -31,18 +29,18 @@ from transformer.text.tokenizer import SPACE_MARK
 
 def first_step(case: Case) -> dict[str, Any]:
     """The first one."""
-    written(case, least=1)
+    case.written(least=1)
     return {"step": 1}
 
 
 def last_step(case: Case) -> dict[str, Any]:
     """The last one."""
-    return {"step": written(case, least=1)}
+    return {"step": case.written(least=1)}
 
 
 def hardest_step(case: Case) -> dict[str, Any]:
     """The one at which the model was least sure (entropy), and what it wrote there."""
-    n_steps = written(case, least=2)
+    n_steps = case.written(least=2)
     at = least_sure(case.trace.entropies(), range(n_steps))
     second = next(one for one in case.trace.step(at).candidates if not one.chosen and one.rule is None)
     return {"step": at + 1, "piece": case.trace.tgt_tokens[at], "alt": second.piece, "alt_id": second.id}
@@ -50,7 +48,7 @@ def hardest_step(case: Case) -> dict[str, Any]:
 
 def cached_step(case: Case) -> dict[str, Any]:
     """A step in the middle of the output, what it reads, and how much is read and written in all."""
-    n_steps, trace = written(case, least=4), case.trace
+    n_steps, trace = case.written(least=4), case.trace
     at = n_steps // 2
     read = trace.row_label(trace.row_of(at)).reads
     return {"step": at + 1, "read": read, "n": n_steps, "s": len(trace.src_ids), "kind": "decoder"}
@@ -69,7 +67,7 @@ def copying_second(case: Case) -> dict[str, Any]:
 def looked_at(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, and the piece of the text that it weighs most there."""
     weights = cross_maps(case)
-    at = least_sure(case.trace.entropies(), range(written(case, least=2)))
+    at = least_sure(case.trace.entropies(), range(case.written(least=2)))
     own = own_pieces(case)
     row = weights.mean(axis=(0, 1))[at]  # [key]
     key = own[largest(row[list(own)])]
@@ -100,7 +98,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
 
 
 def _at_step(case: Case, step: int) -> dict[str, Any]:
-    written(case, least=step)
+    case.written(least=step)
     weights = cross_maps(case)
     sure = weights.max(axis=-1).mean(axis=-1)  # [layer, head]
     layer, head = np.unravel_index(largest(sure), sure.shape)
@@ -195,7 +193,7 @@ def without_looking(case: Case) -> Answer:
     same = before.tgt_ids == other.tgt_ids
     right = "same" if same else ("here" if at == int(picked["step"]) else "elsewhere")
     was = before.tgt_tokens[at - 1] if at <= before.n_steps else ""
-    return Answer(right, {**outputs(before, other), "do": str(mute), "at": at, "shown": shown, "was": was})
+    return Answer(right, {**case.outputs(other), "do": str(mute), "at": at, "shown": shown, "was": was})
 
 
 LETTERS: Final = 12  # of a made-up word

@@ -27,7 +27,6 @@ from glassformer.extensions.lessons.library.lesson import (
     largest_difference,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
     worded,
 )
@@ -308,7 +307,7 @@ def misread_heads(case: Case) -> Answer:
     _writes(case)
     other = case.changed(told)
     right = "same" if other.output_text == case.trace.output_text else "other"
-    values = {**_changed(case.trace, other), "loss": _own_loss(case), "loss_told": _own_loss(case, told)}
+    values = {**_changed(case, other), "loss": _own_loss(case), "loss_told": _own_loss(case, told)}
     values["do"] = write((told,))
     return Answer(right, values)
 
@@ -328,13 +327,13 @@ def _writes(case: Case) -> None:
     refuse_if(not anatomy(case.checkpoint.config).reads, Refusal.NEEDS_BOTH)
 
 
-def _changed(before: Trace, after: Trace) -> dict[str, Any]:
+def _changed(case: Case, after: Trace) -> dict[str, Any]:
     """What both wrote, not at length, and the step that shows where they part."""
     texts = {
         name: text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}…"
-        for name, text in outputs(before, after).items()
+        for name, text in case.outputs(after).items()
     }
-    return {**texts, "then_step": first_difference(before, after)[1]}
+    return {**texts, "then_step": first_difference(case.trace, after)[1]}
 
 
 def evidence_for_heads(case: Case) -> Answer:
@@ -406,7 +405,7 @@ def pads_until_it_shows(case: Case) -> Answer:
     kept = case.changed(Pads(shown))
     refuse_if(kept.tgt_ids != trace.tgt_ids, Refusal.NEAR)
     values = {
-        **_changed(trace, other),
+        **_changed(case, other),
         "k": shown,
         "kept": amount(largest_difference(trace, kept).by),
         "moved": largest_difference(trace, other).by,
@@ -449,6 +448,6 @@ def sureness_of_nonsense(case: Case) -> Answer:
     refuse_if(not other.n_steps or other.output_text == case.trace.output_text, Refusal.NO_EFFECT)
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
-    values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}
+    values = {**_changed(case, other), "sure": -before, "sure_after": -after}
     values |= {"loss": _own_loss(case, *changes), "do": write(changes)}
     return Answer(right, values)

@@ -27,9 +27,7 @@ from glassformer.extensions.lessons.library.lesson import (
     largest_difference,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
-    written,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.what_if.interventions import NoPositions, Replace, ShiftPositions, Shuffle
@@ -140,7 +138,7 @@ def embedding_and_position(case: Case) -> Answer:
 
 def bag_of_words(case: Case) -> Answer:
     """How far the logits move when the source is shuffled and the encoder has no positions."""
-    written(case, least=1)
+    case.written(least=1)
     unplaced, shuffle = NoPositions("encoder"), Shuffle(int(case.picked["seed"]))
     changes = (unplaced,), (unplaced, shuffle)
     runs = [case.another(interventions=one, max_new=min(MOST_STEPS, case.trace.query.max_new)) for one in changes]
@@ -150,27 +148,28 @@ def bag_of_words(case: Case) -> Answer:
 
 def shuffled_source(case: Case) -> Answer:
     """What the output becomes when the source is shuffled and positions are in place."""
-    written(case, least=2)
+    case.written(least=2)
     shuffle = Shuffle(int(case.picked["seed"]))
     other = case.changed(shuffle)
     one, other_first = (np.exp(trace.log_probs[0].astype(np.float64)) for trace in (case.trace, other))
-    return _becomes(case.trace, other, moved=float(np.abs(one - other_first).max()))
+    return _becomes(case, other, moved=float(np.abs(one - other_first).max()))
 
 
 def unplaced_output(case: Case) -> Answer:
     """What the output becomes when the encoder has no positions."""
-    written(case, least=2)
-    return _becomes(case.trace, case.changed(NoPositions("encoder")))
+    case.written(least=2)
+    return _becomes(case, case.changed(NoPositions("encoder")))
 
 
-def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
+def _becomes(case: Case, after: Trace, *, moved: float = 0.0) -> Answer:
     """Whether an output stays, has its words in another order, or has other words."""
+    before = case.trace
     if before.tgt_ids == after.tgt_ids:
         right = "same"
     else:
         one, other = _words(before), _words(after)
         right = "order" if one != other and sorted(one) == sorted(other) else "other"
-    said = {**outputs(before, after), "moved": moved}
+    said = {**case.outputs(after), "moved": moved}
     said |= {"shown": first_difference(before, after)[1], "last": max(1, before.n_steps)}
     return Answer(right, said)
 
@@ -276,7 +275,7 @@ def shift(case: Case) -> dict[str, Any]:
 def small_shift(case: Case) -> dict[str, Any]:
     """All tokens stand a few positions further on."""
     table_of(case)
-    return {"k": SMALL_SHIFT, "change": str(ShiftPositions(by=SMALL_SHIFT)), "last": written(case, least=1)}
+    return {"k": SMALL_SHIFT, "change": str(ShiftPositions(by=SMALL_SHIFT)), "last": case.written(least=1)}
 
 
 def lengths(case: Case) -> dict[str, Any]:
@@ -368,7 +367,7 @@ def shifted_output(case: Case) -> Answer:
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))
-    return Answer(right, {**outputs(case.trace, other), "moved": moved, "end": other.n_steps})
+    return Answer(right, {**case.outputs(other), "moved": moved, "end": other.n_steps})
 
 
 def longest_word(case: Case) -> Answer:

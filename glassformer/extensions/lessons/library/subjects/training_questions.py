@@ -28,7 +28,6 @@ from glassformer.extensions.lessons.library.lesson import (
     numbered,
     only_rounding,
     refuse_if,
-    written,
 )
 from glassformer.extensions.what_if.interventions import CausalMask
 from transformer.analysis.teacher_forced_pass import read_at_once
@@ -335,7 +334,7 @@ def training_above_dev(case: Case) -> Answer:
 
 def run_twice(case: Case) -> Answer:
     """Whether two runs of one sentence differ: where dropout acted, they would."""
-    written(case, least=1)
+    case.written(least=1)
     again = case.checkpoint.run(case.trace.query)
     same = again.tgt_ids == case.trace.tgt_ids
     apart = float(np.abs(again.log_probs - case.trace.log_probs).max()) if same else math.inf

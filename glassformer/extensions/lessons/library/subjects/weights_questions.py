@@ -22,9 +22,7 @@ from glassformer.extensions.lessons.library.lesson import (
     between,
     clear,
     counted,
-    outputs,
     refuse_if,
-    written,
 )
 from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
@@ -311,13 +309,13 @@ def divided_by_d_model(case: Case) -> Answer:
 
 
 def _output(case: Case, change: Intervention) -> Answer:
-    written(case, least=1)
+    case.written(least=1)
     trace, other = case.trace, case.changed(change)
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
     refuse_if(same_text and not same_ids, Refusal.NO_WINNER)
     longer = max(trace.n_steps, other.n_steps)
     differ = longer - sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
-    values = {**outputs(trace, other), "do": str(change), "differ": differ, "longer": longer}
+    values = {**case.outputs(other), "do": str(change), "differ": differ, "longer": longer}
     right = "same" if same_ids else ("some" if 2 * differ <= longer else "most")
     return Answer(right, values)
 
