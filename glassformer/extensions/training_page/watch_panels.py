@@ -224,7 +224,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
     plan = attempt(lambda: watch_choices.plan(chosen, pairs))
     if plan is None:
         return False
-    n = watch_choices.check(chosen, pairs)
+    n = watch_choices.n_parameters(plan)
     st.caption(say("The model will have {n:,} parameters, of at most {most:,}.", n=n, most=MOST_PARAMETERS))
     _commands(plan)
     return True
