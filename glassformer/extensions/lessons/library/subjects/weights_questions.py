@@ -26,6 +26,7 @@ from glassformer.extensions.lessons.library.lesson import (
 )
 from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
+from transformer.analysis.head_statistics import entropy
 from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, worth_seeing
 from transformer.analysis.plain_attention import without_parameters
 from transformer.i18n import say
@@ -293,7 +294,8 @@ def sensitivity(case: Case) -> Answer:
     times = _slope(raw) / (_slope(scaled) * walk_of(case).how.scale)
     right = between((HARDLY, 1.0), times, ("hardly", "less", "more"))
     share = f"{times:.0%}" if times >= LEAST_SHOWN else say("less than 1%")
-    return Answer(right, {"share": share, "times": times, "bits": _entropy(scaled), "raw_bits": _entropy(raw)})
+    bits, raw_bits = entropy(np.stack([scaled, raw])).tolist()
+    return Answer(right, {"share": share, "times": times, "bits": bits, "raw_bits": raw_bits})
 
 
 def undivided_output(case: Case) -> Answer:
@@ -353,8 +355,3 @@ def _both(case: Case) -> tuple[np.ndarray, np.ndarray]:
 def _slope(weights: np.ndarray) -> float:
     """The norm of the softmax's derivative, diag(w) - w wᵀ."""
     return float(np.linalg.norm(np.diag(weights) - np.outer(weights, weights)))
-
-
-def _entropy(weights: np.ndarray) -> float:
-    positive = weights[weights > 0]
-    return float(-(positive * np.log2(positive)).sum())
