@@ -182,8 +182,8 @@ def _plot(
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
     said = list(_ends(scene, lines))
     if marks:
-        which = {"n": len(marks), "first": marks[0], "last": marks[-1]}
-        said.append(say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", **which))
+        n, first, last = len(marks), marks[0], marks[-1]
+        said.append(say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", n=n, first=first, last=last))
     read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
     clicked = place_of if marks else None
     return Plot(spec=spec, alt=joined(" ", said), how_to_read=read, of_sentence=False, clicked=clicked)

@@ -132,7 +132,8 @@ LETTERS: Final = 7  # of each of those
 def kept_epoch(case: Case) -> Answer:
     """Which epoch of the training the checkpoint holds."""
     curve = curve_of(case)
-    kept, epochs = case.checkpoint.card.training.get("epochs"), curve.epochs
+    kept: Any = case.checkpoint.card.training.get("epochs")
+    epochs = curve.epochs
     refuse_if(kept not in epochs or len(epochs) < MOST_CHOICES, NOT_RECORDED)
     refuse_if(kept != curve.best_epoch() or "loss" not in curve.columns, OTHER_TRAINING)
     row, last = epochs.index(kept), epochs[-1]
