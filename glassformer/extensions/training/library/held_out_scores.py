@@ -1,4 +1,4 @@
-"""A file of held-out pairs, scored: the outputs, the worst as CSV, loss and exactness by length, the card's scores.
+"""Scores of a checkpoint on a file of pairs: outputs, the worst as CSV, by length, in the card.
 
 A file is scored as the app would translate it: sources are processed like a query (`transformer.runs.running`), with
 form NFC, the checkpoint's normalisation, the same limits and decoding. Only the batches are larger, so rounding may
