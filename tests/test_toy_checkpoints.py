@@ -13,8 +13,9 @@ from glassformer.extensions.doctor.library import wiring_tests
 from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.report import examine
 from glassformer.extensions.training.library import data
+from glassformer.extensions.training.library.held_out_scores import read_held_out, score_gaps
 from glassformer.extensions.training.library.preparation import LONGEST, SHORTEST, write_task
-from glassformer.extensions.training.library.scoring import held_out_loss, read_held_out, score_gaps
+from glassformer.extensions.training.library.scoring import held_out_loss
 from tests.data.healthy import tasks
 from tests.source_code import ROOT
 from tests.test_checkpoints import FOLDER

@@ -302,7 +302,7 @@ def _tried(name: str, checkpoint: Checkpoint) -> None:
     rows += [(value, "oracle", _short(is_)) for value, is_ in found.answer.values.items()]
     rows += [(option.word, "choice", option.label) for option in found.options]
     rows.append(("right", "oracle", right if isinstance(right, str) else f"{right:.4g}"))
-    rows.append(("reveal", "oracle", found.answer.variant))
+    rows.append(("reveal", "oracle", found.variant))
     st.table(frame(rows, columns=[say("name"), say("from"), say("here")]), hide_index=True)
 
 

@@ -6,7 +6,7 @@ EXTENSION = Extension(
     name="training",
     modules={
         "transformer.training": "glassformer.extensions.training.library",
-        "transformer.training.evaluation": "glassformer.extensions.training.library.scoring",
+        "transformer.training.evaluation": "glassformer.extensions.training.library.held_out_scores",
         "transformer.training.tasks": "glassformer.extensions.training.library.preparation",
     },
     commands=(

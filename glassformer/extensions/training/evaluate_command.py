@@ -12,7 +12,7 @@ from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
-    from glassformer.extensions.training.library.scoring import EvaluationScoring, HeldOut
+    from glassformer.extensions.training.library.held_out_scores import EvaluationScoring, HeldOut
     from transformer.analysis.alignment import AlignmentScores
     from transformer.checkpoint.load import Checkpoint
     from transformer.runs.query import Beam, Greedy
@@ -56,7 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.card_scores import read_open_card, record_scores
+    from glassformer.extensions.training.library import held_out_scores
     from transformer.checkpoint.load import load
     from transformer.checkpoint.snapshots import meant
 
@@ -68,16 +68,18 @@ def _run(options: argparse.Namespace) -> None:
     if options.record:
         if meant(options.checkpoint)[1] is not None:
             raise DataError("{name}: a snapshot has no card of its own; leave out --record.", name=checkpoint.name)
-        read_open_card(checkpoint.folder)  # now, not after minutes
+        held_out_scores.read_open_card(checkpoint.folder)  # now, not after minutes
     records: list[dict[str, object]] = []
-    if options.by_length:
-        _score_lengths(checkpoint, options)
-    elif options.pairs:
-        records += _score_pairs(checkpoint, options, decodings)
+    if options.pairs:
+        held_out = held_out_scores.read_held_out(options.pairs, checkpoint.config, max_pairs=options.max_pairs)
+        if options.by_length:
+            _score_lengths(checkpoint, held_out, options.by_length)
+        else:
+            records += _score_pairs(checkpoint, held_out, decodings, options=options)
     if options.alignments:
         records.append(_score_alignments(checkpoint, options))
     if options.record:
-        record_scores(checkpoint, records)
+        held_out_scores.record_scores(checkpoint, records)
         print(f"Recorded in {options.checkpoint / 'card.json'}.")
 
 
@@ -108,9 +110,9 @@ def _check_worst(options: argparse.Namespace) -> None:
 
 def _check_own(worst: Path) -> None:
     """Refuse to replace anything but the output of an earlier call."""
-    from glassformer.extensions.training.library.scoring import WORST_COLUMNS
+    from glassformer.extensions.training.library import held_out_scores
 
-    begin = (",".join(WORST_COLUMNS) + "\n").encode("utf-8-sig")
+    begin = (",".join(held_out_scores.WORST_COLUMNS) + "\n").encode("utf-8-sig")
     try:
         with worst.open("rb") as file:
             found = file.read(len(begin))
@@ -125,20 +127,12 @@ def _check_own(worst: Path) -> None:
 
 
 def _score_pairs(
-    checkpoint: Checkpoint, options: argparse.Namespace, decodings: list[Greedy | Beam]
+    checkpoint: Checkpoint, held_out: HeldOut, decodings: list[Greedy | Beam], *, options: argparse.Namespace
 ) -> list[dict[str, object]]:
-    from glassformer.extensions.training.library.scoring import (
-        decoding_name,
-        evaluate,
-        read_held_out,
-        score_gaps,
-        score_record,
-        worst_csv,
-    )
+    from glassformer.extensions.training.library import held_out_scores
 
-    held_out = read_held_out(options.pairs, checkpoint.config, max_pairs=options.max_pairs)
     if not checkpoint.model.anatomy.writes:
-        found = score_gaps(checkpoint, held_out)
+        found = held_out_scores.score_gaps(checkpoint, held_out)
         print(
             f"{held_out.name}, SHA-256 {held_out.sha256}: {found['texts']:,} texts, {found['pieces']:,} tokens, each "
             f"hidden alone: loss {found['loss']} nats, {found['exact']:.2%} guessed right"
@@ -146,31 +140,29 @@ def _score_pairs(
         return [found]
     scorings = []
     for decoding in decodings:
-        with _bar(len(held_out.pairs), decoding_name(decoding)) as bar:
-            scorings.append(evaluate(checkpoint, held_out, decoding, words=options.words, done=bar.update))
+        with _bar(len(held_out.pairs), held_out_scores.decoding_name(decoding)) as bar:
+            scoring = held_out_scores.evaluate(checkpoint, held_out, decoding, words=options.words, done=bar.update)
+        scorings.append(scoring)
     _print_scores(held_out, scorings)
     if options.worst:
-        write_csv(options.worst, worst_csv(held_out, scorings, count=options.worst_count))
+        write_csv(options.worst, held_out_scores.worst_csv(held_out, scorings, count=options.worst_count))
         print(f"The worst sentences stand in {options.worst}.")
-    return [score_record(held_out, scoring) for scoring in scorings]
+    return [held_out_scores.score_record(held_out, scoring) for scoring in scorings]
 
 
-def _score_lengths(checkpoint: Checkpoint, options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.length_scores import scores_by_length, write_lengths
-    from glassformer.extensions.training.library.scoring import read_held_out
+def _score_lengths(checkpoint: Checkpoint, held_out: HeldOut, file: Path) -> None:
+    from glassformer.extensions.training.library import held_out_scores
 
-    found = scores_by_length(
-        checkpoint, read_held_out(options.pairs, checkpoint.config, max_pairs=options.max_pairs).pairs
-    )
+    found = held_out_scores.scores_by_length(checkpoint, held_out.pairs)
     print("length   pairs     loss    exact")
     for one in found:
         beyond = "  longer than in training" if one.seen == 0 else ""
         print(f"{one.length:>6} {one.pairs:>7,} {one.loss:>8.3f} {one.exact:>8.1%}{beyond}")
-    write_lengths(options.by_length, found)
+    held_out_scores.write_lengths(file, found)
 
 
 def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:
-    from glassformer.extensions.training.library.scoring import decoding_name
+    from glassformer.extensions.training.library import held_out_scores
     from transformer.runs.query import Beam
 
     print(f"{held_out.name}: {len(held_out.pairs):,} of {held_out.n_in_file:,} pairs, SHA-256 {held_out.sha256}")
@@ -178,7 +170,7 @@ def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:
         scores, decoding = scoring.scores, scoring.decoding
         penalty = f", length penalty {decoding.length_penalty:g}" if isinstance(decoding, Beam) else ""
         found = f"BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}, {scores.exact:.1%} exact"
-        print(f"{decoding_name(decoding)}{penalty}: {found}")
+        print(f"{held_out_scores.decoding_name(decoding)}{penalty}: {found}")
         if scoring.n_cut:
             print(f"  {scoring.n_cut:,} outputs were cut after {scoring.max_new} tokens.")
     print(f"BLEU: {scorings[0].scores.signature}\nchrF: {scorings[0].scores.chrf_signature}")

@@ -147,14 +147,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.card_scores import read_card
-    from glassformer.extensions.training.library.run import TrainingJob, train
+    from glassformer.extensions.training.library.run import TrainingJob, read_card, train
 
     settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
     given: dict[str, Any] = {name: getattr(options, name) for name in OF_JOB}
     train(
         TrainingJob(
-            config=_config(options), settings=settings, command=_command(), card=read_card(options.card), **given
+            config=config_of(options), settings=settings, command=_command(), card=read_card(options.card), **given
         )
     )
 
@@ -167,7 +166,8 @@ def _how_to_resume(out: Path) -> str:
     return "Nothing was learned yet: the same command starts anew."
 
 
-def _config(options: argparse.Namespace) -> ModelConfig:
+def config_of(options: argparse.Namespace) -> ModelConfig:
+    """The model that is asked for, with as many tokens as it has at most."""
     alone = options.kind != "encoder-decoder"
     shared = options.shared_vocab or alone
     given: dict[str, Any] = {name: getattr(options, name) for name in OF_MODEL}

@@ -8,7 +8,7 @@ import asyncio
 import atexit
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -38,27 +38,6 @@ GONE: Final = say(
 def trainings() -> Trainings:
     """The trainings of this server, or of all replicas."""
     return Trainings(shared=replicas.folder("trainings"))
-
-
-@asynccontextmanager
-async def kept() -> AsyncIterator[None]:
-    """While the server runs: remove trainings without views, and end and remove all at the end."""
-    if not server_options.trains():
-        yield
-        return
-    atexit.register(trainings().close)  # a server that is not asked to end in order
-    sweeping = asyncio.create_task(_sweep())
-    try:
-        yield
-    finally:
-        sweeping.cancel()
-        await asyncio.to_thread(trainings().close)
-
-
-async def _sweep() -> None:
-    while True:
-        await asyncio.sleep(SWEEP_SECONDS)
-        await asyncio.to_thread(trainings().sweep)
 
 
 def is_name(name: str) -> bool:
@@ -99,17 +78,6 @@ def is_under_way(training: Training) -> bool:
     return trainings().look(training).is_under_way
 
 
-def own() -> dict[str, Entry]:
-    """What this session trains or has trained here, and is still there, by name."""
-    mine: tuple[str, ...] = st.session_state.get(OWN, ())
-    there = {name: training for name in mine if (training := find(name)) is not None}
-    if len(there) < len(mine):
-        st.session_state[OWN] = tuple(there)
-    models = [name_of(training, model) for training in there.values() for model in training.models]
-    found = {name: at(name) for name in models}
-    return {name: entry for name, entry in found.items() if entry is not None}
-
-
 def check_none_goes_on() -> None:
     """Look whether the session may begin one. Raises `BusyError`: one that it began is under way."""
     mine = (find(name) for name in st.session_state.get(OWN, ()))
@@ -136,8 +104,13 @@ class TrainingSource(Source):
     """Checkpoints of trainings, including running ones."""
 
     def own(self) -> dict[str, Entry]:
-        """What this session trains or has trained."""
-        return own()
+        """What this session trains or has trained here, and is still there, by name."""
+        mine: tuple[str, ...] = st.session_state.get(OWN, ())
+        there = {name: training for name in mine if (training := find(name)) is not None}
+        if len(there) < len(mine):
+            st.session_state[OWN] = tuple(there)
+        models = [name_of(training, model) for training in there.values() for model in training.models]
+        return {name: entry for name in models if (entry := at(name)) is not None}
 
     def folder(self, name: str) -> Entry | None:
         """What a training has written."""
@@ -156,18 +129,28 @@ class TrainingSource(Source):
         return is_name(name)
 
 
-SOURCE = TrainingSource()
-
-
 class TrainingServer(ServerPart):
     """Trainings that users started."""
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """As long as the server."""
-        return kept()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Remove trainings without views while the server runs, and end and remove all at the end."""
+        if not server_options.trains():
+            yield
+            return
+        atexit.register(trainings().close)  # a server that is not asked to end in order
+        sweeping = asyncio.create_task(_sweep())
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            await asyncio.to_thread(trainings().close)
 
 
-SERVER = TrainingServer()
+async def _sweep() -> None:
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        await asyncio.to_thread(trainings().sweep)
 
 
 GROWS_SECONDS: Final = 3.0  # between checks of a running training
@@ -198,4 +181,4 @@ def _look_for_more(name: str, drawn: int) -> None:
         st.rerun()
 
 
-BLOCKS = TrainingBlocks()
+SOURCE, SERVER, BLOCKS = TrainingSource(), TrainingServer(), TrainingBlocks()

@@ -198,7 +198,7 @@ def draw_outputs(found: Growth, verdicts: Mapping[int, str]) -> None:
         _row(moment, one, right, _link(checkpoint, moment), verdicts, moment.step == found.chosen)
         for moment, one in zip(found.moments, found.found, strict=True)
     ]
-    heads = "".join(f"<th{_wide(place)}>{escape(here(name))}</th>" for place, name in enumerate(head))
+    heads = _cells("th", [escape(here(name)) for name in head])
     body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
     st.html(f'{_RULES}<table class="gf-grown gf-at-step">{body}</table>')
     st.caption(_how_to_read(right))
@@ -223,9 +223,10 @@ def _link(checkpoint: Checkpoint, moment: SnapshotInfo) -> str:
     return menu.href("training", there)
 
 
-def _wide(place: int) -> str:
-    """Hide the dev loss on a phone; the curves have it."""
-    return ' class="gf-wide"' if place == 1 else ""
+def _cells(tag: str, cells: Sequence[str]) -> str:
+    """A row; a phone hides the dev loss, which the curves have."""
+    kinds = ("", "gf-wide", "", "", "gf-said", "")
+    return "".join(f'<{tag} class="{kind}">{cell}</{tag}>' for kind, cell in zip(kinds, cells, strict=False))
 
 
 def _row(
@@ -241,11 +242,7 @@ def _row(
     dev = "" if moment.dev_loss is None else f"{moment.dev_loss:.2f}"
     step = f'<a href="{escape(link)}">{moment.step:,}</a>'
     cells = [step, dev, number, count, said, *[escape(here(verdicts.get(moment.step, "")))] * bool(verdicts)]
-    inner = "".join(
-        f'<td class="gf-said">{cell}</td>' if place == 4 else f"<td{_wide(place)}>{cell}</td>"
-        for place, cell in enumerate(cells)
-    )
-    return f"<tr aria-current='true'>{inner}</tr>" if is_chosen else f"<tr>{inner}</tr>"
+    return f"<tr{' aria-current=true' * is_chosen}>{_cells('td', cells)}</tr>"
 
 
 def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:

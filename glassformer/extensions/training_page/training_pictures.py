@@ -1,8 +1,9 @@
 """The page Training, its view state, and its pictures: learning curves, entropy of heads over training."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.marks import Scale
 from glassformer.charts.theme import Spec
 from glassformer.extensions.snapshots.snapshot_runs import Growth, all_moments, growth, hides, step_of_name
-from glassformer.extensions.training_page.charts.training import (
+from glassformer.extensions.training_page.charts import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
     HOW_TO_READ_RATES,
@@ -43,7 +44,6 @@ class TrainingLook(Look):
 
 
 BLEU_LEFT_OUT: Final = say("BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words.")
-_EMPTY: Final = Curve((), {})
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,14 @@ def curves(checkpoint: Checkpoint, view: View | None = None) -> Curves | None:
     curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     if curve is None and not moments:
         return None
-    found = _marked(curve or _EMPTY, checkpoint)
     has_steps = curve is None or "step" in curve.columns
     asked = view.of(TrainingLook).by_step
     by_step = has_steps and (bool(moments) if asked is None else asked)
-    return replace(found, moments=moments, chosen=step_of_name(checkpoint), by_step=by_step)
-
-
-def _marked(curve: Curve, checkpoint: Checkpoint) -> Curves:
-    said = checkpoint.card.training.get("epochs")
+    curve, said = curve or Curve((), {}), checkpoint.card.training.get("epochs")
+    marked: tuple[int | None, str] = (curve.best_epoch(), say("best on dev"))
     if isinstance(said, int) and said in curve.epochs:
-        return Curves(curve, said, KEPT)
-    return Curves(curve, curve.best_epoch(), say("best on dev"))
+        marked = (said, KEPT)
+    return Curves(curve, *marked, moments, step_of_name(checkpoint), by_step)
 
 
 def epochs_of(curve: Curve, moments: Sequence[SnapshotInfo]) -> list[float]:
@@ -131,7 +127,7 @@ TRAINING = Page(
         PartEntry(
             "sentence", say("Your sentence"), "glassformer.extensions.training_page.training_panels:your_sentence"
         ),
-        PartEntry("watch", say("Train a small model"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
+        PartEntry("watch", say("Train a small model"), "glassformer.extensions.training_page.watch_panels:watch"),
     ),
 )
 CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)
@@ -141,11 +137,9 @@ CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), o
 def losses(scene: Curves) -> Plot | None:
     """The loss in training and on the dev file."""
     training, dev = scene.values("loss", "dev_loss")
-    drawn = scene.drawn(("dev_loss", say("Dev loss")), ("loss", say("Training loss")))
-    if training is None and dev is None and drawn["snapshots"] is None:
-        return None
-    spec = losses_spec(scene.curve.epochs, training=training, dev=dev, **drawn)
-    return _plot(scene, spec, {say("Training loss"): training, say("Dev loss"): dev}, [HOW_TO_READ_LOSSES])
+    draw = partial(losses_spec, scene.curve.epochs, training=training, dev=dev)
+    marked = ("dev_loss", say("Dev loss")), ("loss", say("Training loss"))
+    return _plot(scene, draw, {say("Training loss"): training, say("Dev loss"): dev}, [HOW_TO_READ_LOSSES], *marked)
 
 
 @CURVES.picture("training_scores", say("Dev scores by epoch"), follows="still")
@@ -157,39 +151,42 @@ def scores(scene: Curves) -> Plot | None:
     bleu = None if left_out else bleu
     written = chrf is not None or any(one.dev_chrf for one in scene.moments)  # an encoder-only model writes nothing
     marked = [("dev_bleu", "BLEU")] * (not left_out and any(bleus)) + [("dev_chrf", "chrF")] * written
-    drawn = scene.drawn(*marked, ("dev_exact", say("Exact (%)")))
-    if bleu is None and chrf is None and exact is None and drawn["snapshots"] is None:
-        return None
     per_cent = None if exact is None else [100 * share for share in exact]
     titles = say("Dev scores by epoch"), say("Dev scores by step")
     three: Columns = {"BLEU": bleu, "chrF": chrf, say("Exact (%)"): per_cent}
     scale = Scale(say("Score (0 to 100)"))
-    spec = by_epoch_spec(scene.curve.epochs, three, titles, scale, number="%{y:.2f}", name_below=True, **drawn)
+    draw = partial(by_epoch_spec, scene.curve.epochs, three, titles, scale, number="%{y:.2f}", name_below=True)
     said = [*[HOW_TO_READ_SCORES] * written, *[HOW_TO_READ_EXACT] * (exact is not None), *[BLEU_LEFT_OUT] * left_out]
     lines: Columns = {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}
-    return _plot(scene, spec, lines, said)
+    return _plot(scene, draw, lines, said, *marked, ("dev_exact", say("Exact (%)")))
 
 
 @CURVES.picture("training_rates", say("Learning rate by epoch"), follows="still")
 def rates(scene: Curves) -> Plot | None:
     """The learning rate at the end of each epoch."""
-    [found] = scene.values("learning_rate")
-    drawn = scene.drawn(("learning_rate", say("Learning rate")))
-    if found is None and drawn["snapshots"] is None:
-        return None
+    one: Columns = {say("Learning rate"): scene.curve.columns.get("learning_rate")}
     titles = say("Learning rate by epoch"), say("Learning rate by step")
     scale = Scale(say("Learning rate"), {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"})
-    one: Columns = {say("Learning rate"): found}
-    spec = by_epoch_spec(scene.curve.epochs, one, titles, scale, number="%{y:.2e}", name_below=scene.by_step, **drawn)
-    return _plot(scene, spec, {say("Learning rate"): found}, [HOW_TO_READ_RATES])
+    draw = partial(by_epoch_spec, scene.curve.epochs, one, titles, scale, number="%{y:.2e}", name_below=scene.by_step)
+    return _plot(scene, draw, one, [HOW_TO_READ_RATES], ("learning_rate", say("Learning rate")))
 
 
-def _plot(scene: Curves, spec: Spec, lines: Columns, how_to_read: list[str]) -> Plot:
-    """A chart with a description of its lines: the begin and end of each."""
+def _plot(
+    scene: Curves, draw: Callable[..., Spec], lines: Columns, how_to_read: list[str], *marked: tuple[str, str]
+) -> Plot | None:
+    """A chart with a description of its lines: the begin and end of each; None without lines and snapshots."""
+    drawn = scene.drawn(*marked)
+    if drawn["snapshots"] is None and not any(values is not None for values in lines.values()):
+        return None
+    spec = draw(**drawn)
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
-    alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
+    said = list(_ends(scene, lines))
+    if marks:
+        n, first, last = len(marks), marks[0], marks[-1]
+        said.append(say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", n=n, first=first, last=last))
     read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
-    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False, clicked=place_of if marks else None)
+    clicked = place_of if marks else None
+    return Plot(spec=spec, alt=joined(" ", said), how_to_read=read, of_sentence=False, clicked=clicked)
 
 
 def _ends(scene: Curves, lines: Columns) -> Iterator[str]:
@@ -205,13 +202,6 @@ def _ends(scene: Curves, lines: Columns) -> Iterator[str]:
     yield say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)
     if scene.kept is not None:
         yield say("The marked epoch is {epoch} ({name}).", name=scene.kept_name, epoch=scene.kept)
-
-
-def _snapshots_said(steps: Sequence[int]) -> list[str]:
-    if not steps:
-        return []
-    first, last, n = steps[0], steps[-1], len(steps)
-    return [say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", n=n, first=first, last=last)]
 
 
 def _label(curve: Curve, row: int) -> str:

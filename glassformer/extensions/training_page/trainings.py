@@ -3,9 +3,9 @@
 The process runs `python -m transformer train ...` (`training_worker`); a training of several models runs it for one
 after the other, within the same limits. The server reads its folder: the checkpoint, its snapshots, `progress.json`. A
 training has an unguessable name; anyone with it sees the training. A stopped or failed one can resume from its last
-state. A training without views for some hours is removed, all of them when the server ends. In a folder that replicas
-share `ABOUT` describes each training. The replica that runs it holds its lock; the others show its folder and stop it
-by a file, and any of them can resume one that has ended.
+state. A training without views for some hours is removed, all of them when the server ends. `ABOUT` describes each
+training. The server that runs it holds its lock; in a folder that replicas share, the others show its folder and stop
+it by a file, and any of them can resume one that has ended.
 """
 
 import json
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from glassformer.extensions.training.library.state import PROGRESS_FILE, folder_beside, has_state
 from glassformer.extensions.training_page import training_worker
 from glassformer.server import replicas
 from glassformer.server.jobs import Job, JobRegistry, JobStatus
@@ -48,7 +49,7 @@ FULL_SECONDS: Final = 5.0  # between checks of the written bytes
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
-_MINUTES, _WRITTEN, _BESIDE = "--max-minutes", "log.txt", ".training"
+_MINUTES, _WRITTEN = "--max-minutes", "log.txt"
 ABOUT, HELD, STOP = ".about.json", ".held", ".stop"
 _LOG = logging.getLogger("glassformer.trainings")
 
@@ -89,7 +90,6 @@ class Training:
     token: str  # its unguessable name
     plan: Plan
     folder: Path  # all that belongs to it
-    used: float
     times: int = 1  # how often it was begun
     points: dict[str, list[tuple[int, float]]] = field(default_factory=dict)  # step and loss, by name of the model
     due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # scheduled calls
@@ -116,23 +116,13 @@ class Training:
     @property
     def now(self) -> Path:
         """The folder of the model that was begun last."""
-        begun = [out for out in self.outs.values() if out.with_name(out.name + _BESIDE).exists()]
+        begun = [out for out in self.outs.values() if folder_beside(out).exists()]
         return [next(iter(self.outs.values())), *begun][-1]
 
     @property
     def has_model(self) -> bool:
         """Whether the checkpoint can be opened."""
         return self.plan.name in self.models
-
-    @property
-    def beside(self) -> Path:
-        """The folder of trainer-only files of the model that was begun last."""
-        return self.now.with_name(self.now.name + _BESIDE)
-
-    @property
-    def can_go_on(self) -> bool:
-        """Whether there is a state to resume from."""
-        return any(self.beside.glob("state*.pt"))
 
     @property
     def key(self) -> str:
@@ -142,7 +132,7 @@ class Training:
     def progress(self) -> TrainingProgress:
         """Where it is, with the model that was begun last."""
         try:
-            record, kinds = json.loads((self.beside / "progress.json").read_bytes()), vars(TrainingProgress())
+            record, kinds = json.loads((folder_beside(self.now) / PROGRESS_FILE).read_bytes()), vars(TrainingProgress())
             return TrainingProgress(**{name: type(value)(record[name]) for name, value in kinds.items()})
         except (OSError, ValueError, TypeError, KeyError):
             return TrainingProgress()
@@ -157,7 +147,7 @@ class Training:
             self.points[name] = points[::2]
 
 
-class Trainings:
+class Trainings(OwnFolder):
     """All trainings of a server.
 
     Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped if it is
@@ -170,13 +160,12 @@ class Trainings:
         *,
         shared: Path | None = None,
         memory: int = MEMORY,
-        clock: Callable[[], float] = time.monotonic,
         late: float = LATE_SECONDS,
         most_bytes: int = MOST_BYTES,
         child: str = training_worker.__name__,
     ) -> None:
-        self._own, self._memory, self._clock = OwnFolder(PREFIX, place, shared), memory, clock
-        self._late, self._most_bytes, self._child = late, most_bytes, child
+        super().__init__(PREFIX, place, shared)
+        self._memory, self._late, self._most_bytes, self._child = memory, late, most_bytes, child
         self._lock = threading.RLock()
         self._found: dict[str, Training] = {}
         self._jobs: JobRegistry[str] = JobRegistry(
@@ -184,7 +173,6 @@ class Trainings:
         )
         self._running: Training | None = None
         self._is_closed = False
-        self.root = self._own.root
 
     def begin(self, plan: Plan) -> Training:
         """Start or queue a training; returns at once.
@@ -195,7 +183,7 @@ class Trainings:
         with self._lock:
             self._make_room()
             token = secrets.token_urlsafe(16)
-            made = Training(token, plan, self.root / token, self._clock())
+            made = Training(token, plan, self.root / token)
             try:
                 made.folder.mkdir(mode=0o700)
                 for name, content in plan.files.items():
@@ -216,15 +204,11 @@ class Trainings:
             self._adopt(token)
             found = self._found.get(token)
             if found is not None:
-                found.used = self._clock()
-                if self._own.is_shared:
-                    replicas.touch(found.folder)
+                replicas.touch(found.folder)
             return found
 
     def _adopt(self, token: str) -> None:
         """Load a training of another replica, or drop one that was removed."""
-        if not self._own.is_shared:
-            return
         folder = replicas.named(self.root, token)
         if folder is None:
             self._found.pop(token, None)
@@ -233,22 +217,20 @@ class Trainings:
                 about = json.loads((folder / ABOUT).read_bytes())
                 commands = tuple(tuple(command) for command in about["commands"])
                 plan = Plan(name=Path(about["name"]).name, commands=commands, minutes=float(about["minutes"]))
-                self._found[token] = Training(token, plan, folder, self._clock())
+                self._found[token] = Training(token, plan, folder)
 
     def look(self, training: Training) -> JobStatus:
         """How far its job is; of one that another replica has, whether it is under way."""
         seen = self._jobs.look(training.key) or JobStatus("cancelled")
-        if not self._own.is_shared or seen.is_under_way:
+        if seen.is_under_way:
             return seen
-        if self._is_others(training):
+        if training.lock.is_others():
+            training.times += 1  # what it came to here counts no more
             training.note()
             return JobStatus("running")
         now = training.progress()
-        return JobStatus("done") if 0 < now.steps <= now.step and training.now == training.out else seen
-
-    def _is_others(self, training: Training) -> bool:
-        """Whether another replica runs or queues it."""
-        return self._own.is_shared and training.lock.is_others()
+        is_done = seen.state == "cancelled" and 0 < now.steps <= now.step and training.now == training.out
+        return JobStatus("done") if is_done else seen
 
     def before(self, training: Training) -> int:
         """How many come before one that waits."""
@@ -269,7 +251,7 @@ class Trainings:
 
     def cancel(self, training: Training) -> None:
         """Stop it; its state is kept."""
-        if self._is_others(training):
+        if training.lock.is_others():
             with suppress(OSError):
                 (training.folder / STOP).touch()
         self._jobs.withdraw(training.key)
@@ -278,7 +260,7 @@ class Trainings:
 
     def resume(self, training: Training, *, minutes: float | None = None) -> None:
         """Go on with one that has ended, with more minutes or with those that are left. Raises `BusyError`."""
-        if self._own.is_shared and not self.look(training).is_under_way:
+        if not self.look(training).is_under_way:
             self._jobs.look(training.key, patience=STOP_SECONDS)  # it counts as ended while its thread holds the lock
         with self._lock:
             if self.look(training).is_under_way:
@@ -294,7 +276,7 @@ class Trainings:
 
     def when(self, training: Training, seconds: float, do: Callable[[], None]) -> None:
         """Have something done when so many seconds are over, or the training is."""
-        if self._is_others(training):
+        if training.lock.is_others():
             timer = threading.Timer(seconds, do)
             timer.daemon = True  # the server's end does not wait for it
             timer.start()
@@ -308,6 +290,8 @@ class Trainings:
         with self._lock:
             self._found.pop(training.token, None)
             training.is_gone = True
+            with suppress(OSError):
+                (training.folder / ABOUT).unlink()  # it is not found again while its process ends
             self._jobs.withdraw(training.key)
             if self._running is not training:
                 training.lock.let_go()
@@ -316,18 +300,14 @@ class Trainings:
     def sweep(self) -> None:
         """Remove trainings without views for long."""
         with self._lock:
-            for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
+            for token in {*self._found, *replicas.names(self.root)}:
                 self._adopt(token)
                 folder = self.root / token
                 if token not in self._found and replicas.seconds_since(folder) > KEPT_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)  # what never became a training
-            old = [one for one in self._idle() if self._unused(one) > KEPT_SECONDS]
+            old = [one for one in self._idle() if replicas.seconds_since(one.folder) > KEPT_SECONDS]
         for one in old:
             self.forget(one)
-
-    def _unused(self, training: Training) -> float:
-        """Seconds since it was last viewed, on any replica."""
-        return replicas.seconds_since(training.folder) if self._own.is_shared else self._clock() - training.used
 
     def close(self) -> None:
         """End all of them, and remove everything that belongs to this server only; idempotent."""
@@ -337,12 +317,12 @@ class Trainings:
             for one in self._found.values():
                 one.lock.let_go()
             self._found.clear()
-        self._own.close()
+        super().close()
 
     def _idle(self) -> list[Training]:
         """Ended trainings, the least recently viewed first."""
         over = [one for one in self._found.values() if not self.look(one).is_under_way]
-        return sorted(over, key=self._unused, reverse=True)
+        return sorted(over, key=lambda one: replicas.seconds_since(one.folder), reverse=True)
 
     def _make_room(self) -> None:
         while len(self._found) >= MOST_KEPT:
@@ -352,13 +332,12 @@ class Trainings:
             self.forget(idle[0])
 
     def _ask(self, training: Training) -> None:
-        if self._own.is_shared and not training.lock.take():
+        if not training.lock.take():
             raise BusyError("Another replica is at this training.")
         try:
-            if self._own.is_shared:
-                (training.folder / STOP).unlink(missing_ok=True)
-                about = {name: getattr(training.plan, name) for name in ("name", "commands", "minutes")}
-                (training.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            (training.folder / STOP).unlink(missing_ok=True)
+            about = {name: getattr(training.plan, name) for name in ("name", "commands", "minutes")}
+            (training.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
             self._jobs.ask(training.key, lambda job: self._train(training, job))
         except (BusyError, OSError):
             training.lock.let_go()
@@ -395,8 +374,12 @@ class Trainings:
                 if time.monotonic() > end:
                     took_too_much = say("The training took much longer than it may, so it was stopped.")
                 elif time.monotonic() - looked > FULL_SECONDS:
-                    looked, took_too_much = time.monotonic(), self._too_large(training)
-            if self._is_closed and not self._own.is_shared:  # nothing of it will be kept
+                    looked = time.monotonic()
+                    if sandbox.bytes_below(training.folder) > self._most_bytes:
+                        took_too_much = say(
+                            "The training wrote more than {most:,} bytes, so it was stopped.", most=self._most_bytes
+                        )
+            if self._is_closed and not self.is_shared:  # nothing of it will be kept
                 process.kill()
             status = _stopped(process)
         finally:
@@ -425,11 +408,6 @@ class Trainings:
                 start_new_session=True,  # Ctrl-C is for the server, which ends its trainings itself
             )
 
-    def _too_large(self, training: Training) -> Sentence | None:
-        if sandbox.bytes_below(training.folder) <= self._most_bytes:
-            return None
-        return say("The training wrote more than {most:,} bytes, so it was stopped.", most=self._most_bytes)
-
 
 def _to_run(training: Training) -> list[tuple[str, ...]]:
     """The commands of the first run, or the one that resumes and those after it; without a state it starts again."""
@@ -438,7 +416,7 @@ def _to_run(training: Training) -> list[tuple[str, ...]]:
         return list(plan.commands)
     train = plan.trains[out.name]
     at = plan.commands.index(train)
-    if training.can_go_on:
+    if has_state(out):
         return [(*train, "--resume"), *plan.commands[at + 1 :]]
     before = [command for command in plan.commands[:at] if command not in plan.trains.values()]
     return [*before, (*train, *["--force"] * (out / CONFIG).exists()), *plan.commands[at + 1 :]]

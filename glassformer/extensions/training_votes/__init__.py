@@ -6,7 +6,7 @@ EXTENSION = Extension(
     name="training_votes",
     needs=("rooms", "training_page"),
     below={
-        "glassformer.extensions.training_page.watch.watch_pictures:Watched": (
+        "glassformer.extensions.training_page.watch_pictures:Watched": (
             "glassformer.extensions.training_votes.votes:draw"
         )
     },

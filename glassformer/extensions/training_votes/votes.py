@@ -12,10 +12,9 @@ from glassformer.extensions.rooms import polling, room_session
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.rooms.room import OpenedRoom, Question, Room, RoomRefusedError
 from glassformer.extensions.rooms.room_view import room_counts
-from glassformer.extensions.training_page import session_trainings
+from glassformer.extensions.training_page import session_trainings, watch_pictures
 from glassformer.extensions.training_page.trainings import Training
-from glassformer.extensions.training_page.watch import watch_pictures
-from glassformer.extensions.training_page.watch.watch_pictures import Watched
+from glassformer.extensions.training_page.watch_pictures import Watched
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from transformer.i18n import joined, say

@@ -2,8 +2,8 @@
 
 Each upload has an unguessable token. Anyone with the token can use the upload, so a link shares it; only the session
 that uploaded it lists it. An upload is removed after an hour without use, all of them when the server ends; the next
-server removes what a killed one left. In a folder that replicas share `ABOUT` describes each upload; any replica opens
-and removes it, and it outlives them.
+server removes what a killed one left. `ABOUT` describes each upload that was read; in a folder that replicas share, any
+of them opens and removes it, and it outlives them.
 
 Only one is read at a time, because reading shares the CPU with decoding. Another process does it, see
 `extensions.uploads.library`; a thread waits for it, as a job of `glassformer.server.jobs`.
@@ -47,7 +47,6 @@ class Upload:
     folder: Path  # all that belongs to it
     title: str  # its title, once it was read
     n_bytes: int  # its reserved size
-    used: float  # when it was used last, in seconds of a clock of its own
     native: bool = False  # whether it is a checkpoint of this program
     left_out: tuple[str, ...] = ()  # names of files that were left out
 
@@ -57,7 +56,7 @@ class Upload:
         return self.folder / self.title
 
 
-class UploadStore:
+class UploadStore(OwnFolder):
     """All uploads of one server.
 
     Their folder is made in `place`, or in the system's temporary folder, unless it is `shared`; its size is limited.
@@ -69,13 +68,11 @@ class UploadStore:
         place: Path | None = None,
         *,
         shared: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
         most: int = MOST_BYTES,
         forgotten: Callable[[Upload], object] = lambda _: None,
     ) -> None:
-        self._own = OwnFolder(PREFIX, place, shared)
-        self.root = self._own.root
-        self._clock, self._most, self._forgotten = clock, most, forgotten
+        super().__init__(PREFIX, place, shared)
+        self._most, self._forgotten = most, forgotten
         self._lock = threading.RLock()
         self._found: dict[str, Upload] = {}
 
@@ -92,7 +89,7 @@ class UploadStore:
             token = secrets.token_urlsafe(16)
             folder = self.root / token
             (folder / RECEIVED).mkdir(parents=True, mode=0o700)
-            found = self._found[token] = Upload(token, folder, "", 0, self._clock())
+            found = self._found[token] = Upload(token, folder, "", 0)
             return found
 
     def count(self, token: str, n_bytes: int) -> None:
@@ -130,9 +127,8 @@ class UploadStore:
             shutil.rmtree(aside, ignore_errors=True)
             n_bytes = sum(file.stat().st_size for file in (upload.folder / made.name).iterdir())
             kept = replace(upload, title=made.name, n_bytes=n_bytes, native=native, left_out=left_out)
-            if self._own.is_shared:
-                about = {name: getattr(kept, name) for name in ("title", "n_bytes", "native", "left_out")}
-                (upload.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            about = {name: getattr(kept, name) for name in ("title", "n_bytes", "native", "left_out")}
+            (upload.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
             return self._use(kept)
 
     def find(self, token: str) -> Upload | None:
@@ -147,20 +143,17 @@ class UploadStore:
 
     def _use(self, upload: Upload) -> Upload:
         """Record that an upload was used."""
-        found = self._found[upload.token] = replace(upload, used=self._clock())
-        if self._own.is_shared:
-            replicas.touch(upload.folder)
-        return found
+        self._found[upload.token] = upload
+        replicas.touch(upload.folder)
+        return upload
 
     def _adopt(self, token: str) -> None:
         """Load an upload of another replica, even unfinished, or drop one that was removed."""
-        if not self._own.is_shared:
-            return
         folder, known = replicas.named(self.root, token), self._found.get(token)
         if folder is None:
             self._let_go(token)  # keep its files: it may be in the process of being moved
         elif known is None or not known.title:
-            found = Upload(token, folder, "", 0, 0.0) if known is None else known
+            found = Upload(token, folder, "", 0) if known is None else known
             with suppress(OSError, ValueError, TypeError, KeyError):
                 about = json.loads((folder / ABOUT).read_bytes())
                 found = replace(
@@ -188,25 +181,21 @@ class UploadStore:
     def sweep(self) -> None:
         """Remove what was unused for long."""
         with self._lock:
-            for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
+            for token in {*self._found, *replicas.names(self.root)}:
                 self._adopt(token)
             old = [
                 token
                 for token, one in self._found.items()
-                if self._unused(one) > (KEPT_SECONDS if one.title else WAITING_SECONDS)
+                if replicas.seconds_since(one.folder) > (KEPT_SECONDS if one.title else WAITING_SECONDS)
             ]
         for token in old:
             self.forget(token)
-
-    def _unused(self, upload: Upload) -> float:
-        """Seconds since it was last used, on any replica."""
-        return replicas.seconds_since(upload.folder) if self._own.is_shared else self._clock() - upload.used
 
     def close(self) -> None:
         """Remove everything that belongs to this server only; idempotent."""
         with self._lock:
             self._found.clear()
-        self._own.close()
+        super().close()
 
     def __len__(self) -> int:
         return len(self._found)

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from glassformer.extensions.lessons.library import lessons
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import QuestionNotApplicable
 from glassformer.extensions.lessons.library.posing import opening_link, pose
 from glassformer.state import view
 from glassformer.state.link import RUN, Link, read_link, write_link

@@ -72,7 +72,7 @@ def test_values_that_are_listed_are_values_of_a_run():
             except QuestionNotApplicable:
                 continue
             seen += 1
-            in_this_outcome = step.reveal[posed.answer.variant].names | step.ask.question.names
+            in_this_outcome = step.reveal[posed.variant].names | step.ask.question.names
             assert in_this_outcome <= set(posed.values)
             assert in_this_outcome <= teaching_panels.values(step)
     assert seen > 20

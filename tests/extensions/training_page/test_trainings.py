@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.extensions.training.library.state import folder_beside, has_state
 from glassformer.extensions.training_page import training_worker
 from glassformer.extensions.training_page import trainings as module
 from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_WAITING, Plan, Training, Trainings
 from glassformer.server.model_runner import BusyError
 from tests.extensions.training.library.test_durability import children
-from tests.glassformer.waiting import WAIT, Clock, until
+from tests.glassformer.waiting import WAIT, until
 from transformer import sandbox
 from transformer.__main__ import INTERRUPTED
 from transformer.checkpoint.load import load
@@ -151,7 +152,7 @@ def test_a_stopped_one_goes_on_from_its_state(make):
     assert trainings.look(training).state == "cancelled"
     until(lambda: not is_alive(pid))
     stood = training.progress().step
-    assert training.can_go_on
+    assert has_state(training.now)
     trainings.resume(training, minutes=20)
     trainings.resume(training)  # it is under way
     until(lambda: training.progress().step > stood)
@@ -204,16 +205,20 @@ def test_a_forgotten_one_leaves_nothing_nor_does_a_server_that_ends(make):
     assert not trainings.root.exists()
 
 
+def age(folder):
+    """Nobody has looked at it for long."""
+    os.utime(folder, times=(time.time() - KEPT_SECONDS - 1,) * 2)
+
+
 def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make, monkeypatch):
     monkeypatch.setattr(module, "MOST_KEPT", 3)
-    clock = Clock()
-    trainings = make(clock=clock)
+    trainings = make()
     old = trainings.begin(plan("done"))
     ended(trainings, old)
-    clock.now += KEPT_SECONDS + 1
+    age(old.folder)
     running = trainings.begin(plan("learn"))
     assert trainings.find(old.token) is None
-    clock.now += KEPT_SECONDS + 1
+    age(running.folder)
     trainings.sweep()
     assert trainings.find(running.token) is running  # it is not over
     trainings.cancel(running)
@@ -255,7 +260,7 @@ def test_no_process_outlives_a_killed_server_and_another_replica_goes_on_with_it
             folder = Path(server.stdout.readline().decode().strip())
             trainings = make(shared=shared)
             training = trainings.find(folder.name)
-            until(lambda: training.beside.is_dir())  # it learns
+            until(lambda: folder_beside(training.now).is_dir())  # it learns
             assert trainings.look(training).state == "running"
             [child] = children(server.pid)
             assert os.getpriority(os.PRIO_PROCESS, child) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
@@ -294,7 +299,7 @@ def test_a_real_one_makes_a_checkpoint_and_writes_nowhere_else_or_says_that_it_l
     elsewhere = trainings.begin(plan("task", "reverse", "--out", str(outside)))
     assert ended(trainings, training).state == "done", (training.folder / "log.txt").read_text()
     assert load(training.out).card.training["command"].startswith("python -m transformer train --train train.tsv")
-    assert training.can_go_on
+    assert has_state(training.now)
     assert ended(trainings, elsewhere).state == "failed"
     assert not outside.exists()
     small = make(child=training_worker.__name__, memory=20 * 2**20)
@@ -304,7 +309,7 @@ def test_a_real_one_makes_a_checkpoint_and_writes_nowhere_else_or_says_that_it_l
 
 def test_a_stop_is_heard_while_a_real_one_starts(make, tmp_path):
     """Where signals are ignored, too, as they are of a server in the background of a shell."""
-    training = Training("x", reverse(), tmp_path, used=0.0)
+    training = Training("x", reverse(), tmp_path)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = make(child=training_worker.__name__)._process(training, training.plan.commands[-1])
@@ -316,11 +321,11 @@ def test_a_stop_is_heard_while_a_real_one_starts(make, tmp_path):
 
 def test_points_stay_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_POINTS", 10)
-    training = Training("x", plan("learn"), tmp_path, used=0.0)
-    training.beside.mkdir()
+    training = Training("x", plan("learn"), tmp_path)
+    folder_beside(training.now).mkdir()
     for step in range(60):
         record = vars(module.TrainingProgress()) | {"step": step // 2}  # none twice
-        (training.beside / "progress.json").write_text(json.dumps(record))
+        (folder_beside(training.now) / "progress.json").write_text(json.dumps(record))
         training.note()
         assert len(training.points["model"]) <= 10
     steps = [step for step, _ in training.points["model"]]
@@ -367,7 +372,7 @@ def test_what_one_replica_trained_stays_when_it_ends_and_one_that_is_deleted_is_
     one.close()
     found, finished = other.find(running.token), other.find(done.token)
     assert ended(other, found).state == "cancelled"
-    assert found.can_go_on  # it was asked to keep its state
+    assert has_state(found.now)  # it was asked to keep its state
     assert other.look(finished).state == "cancelled"  # its turn never came
     other.forget(found)
     assert one.find(running.token) is None

@@ -9,19 +9,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.extensions.training.train_command import _config
+from glassformer.extensions.training.train_command import config_of
+from glassformer.extensions.training_page import watch_choices as module
 from glassformer.extensions.training_page.training_panels import in_lines
 from glassformer.extensions.training_page.trainings import MOST_MINUTES
-from glassformer.extensions.training_page.watch import watch_choices as module
-from glassformer.extensions.training_page.watch.watch_choices import (
+from glassformer.extensions.training_page.watch_choices import (
     LIMITS,
-    MOST_LAYERS,
     OWN,
     PRESETS,
     TASKS,
     Choices,
-    check,
     compared,
+    n_parameters,
     packed,
     plan,
     read_pairs,
@@ -55,9 +54,12 @@ def test_a_preset_is_commands_of_the_trainer(name, monkeypatch):
     assert len(made.trains) == len(models)
     for train, model in zip(made.trains.values(), models.values(), strict=True):
         options = parsed(list(train), monkeypatch)
-        config = _config(SimpleNamespace(**options))
-        sizes = {"src_vocab_size": config.src_vocab_size, "dropout": 0.0}
-        assert config == replace(module.config_of(model), **sizes)
+        config = config_of(SimpleNamespace(**options))
+        assert (config.n_encoder_layers, config.n_decoder_layers) == (model.layers, model.layers)
+        for name, value in vars(model).items():
+            assert getattr(config, "n_heads" if name == "heads" else name, value) == value
+        assert (config.score_scale, config.activation) == (None if model.scaled else 1.0, "relu")
+        assert config.final_norm == (model.norm == "pre" and model.norm_kind != "none")
         assert options["causal_mask"] == model.causal_mask
         assert bool(options["warmup"]) == chosen.warmup
         assert options["peak_rate"] == chosen.rate
@@ -71,7 +73,7 @@ def test_other_norms_a_gate_and_dropout_inside_are_options_of_the_trainer(monkey
     chosen = replace(Choices(), norm_kind="rms", gated=True, norm="post")
     [train] = plan(chosen).trains.values()
     words = [*train, "--attention-dropout", "0.25", "--ffn-dropout", "0.5"]
-    config = _config(SimpleNamespace(**parsed(words, monkeypatch)))
+    config = config_of(SimpleNamespace(**parsed(words, monkeypatch)))
     assert (config.norm_kind, config.gated, config.activation, config.norm) == ("rms", True, "silu", "post")
     assert (config.dropout, config.attention_dropout, config.ffn_dropout) == (0.0, 0.25, 0.5)
     assert config.count_parameters() == sum(one.numel() for one in Transformer(config).parameters())
@@ -120,13 +122,10 @@ def test_a_task_is_known_by_the_program_and_fits(task, tmp_path):
 
 
 def test_parameters_are_as_many_as_the_trainer_makes_and_too_many_are_refused_with_a_remedy():
-    assert check(Choices(layers=1)) == 120_576  # what the trainer says of one layer
-    counts = [module.config_of(Choices(layers=n)).count_parameters() for n in range(1, MOST_LAYERS + 1)]
-    most = sum(count <= 500_000 for count in counts)
-    assert 0 < most < MOST_LAYERS
-    assert check(Choices(layers=most)) <= 500_000
+    assert n_parameters(plan(Choices(layers=1))) == 120_576  # what the trainer says of one layer
+    assert n_parameters(plan(Choices(layers=4))) <= 500_000
     with pytest.raises(QueryError, match=r"would have 5\d\d,\d\d\d parameters.* Choose fewer layers\."):
-        plan(Choices(layers=most + 1))
+        plan(Choices(layers=5))
 
 
 def test_pairs_are_split_with_none_in_both_parts_and_long_ones_get_pieces_of_words():

@@ -1,8 +1,7 @@
 """Lessons: steps through the app with questions that the learner's own run answers.
 
-    lesson        what a lesson is
+    lesson        what a lesson is, what picks and oracles are given, and what they answer with
     lesson_files  from a TOML file to one, with clear errors; plan/ has the lessons of the plan, a class brings others
-    case          what picks and oracles are given, and what they answer with
     subjects      picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
     posing        a step posed to one run
     survey        what the answers are over many sentences
@@ -11,27 +10,29 @@ Read them in this order. Learners predict before the demonstration: Crouch et al
 tools or entertainment?" (2004). This library draws nothing.
 """
 
-from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson import Ask, Lesson, LessonError, LessonStep, Opening, Scene, Text
-from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder, read_lesson
+from glassformer.extensions.lessons.library.lesson import (
+    Case,
+    Lesson,
+    LessonError,
+    LessonStep,
+    Opening,
+    QuestionNotApplicable,
+    Scene,
+)
+from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder
 from glassformer.extensions.lessons.library.posing import Posed, opening_link, pose
 
 __all__ = [
-    "Answer",
-    "Ask",
     "Case",
     "Lesson",
     "LessonError",
     "LessonStep",
     "Opening",
-    "Option",
     "Posed",
     "QuestionNotApplicable",
     "Scene",
-    "Text",
     "lessons",
     "opening_link",
     "pose",
     "read_folder",
-    "read_lesson",
 ]

@@ -1,7 +1,8 @@
 """Reader and validation of lesson TOML files: those of the plan, and those that somebody wrote for a class.
 
 A file is not trusted: what is missing, misspelt or of the wrong kind is an error with the file, the step and the
-remedy. A template may name values and formats of numbers only: `{rank:,}`, not `{rank.real}`.
+remedy. A template may name values and formats of numbers only: `{rank:,}`, not `{rank.real}`. A step without a page is
+where the step before it is: what it does not say itself of the page, the link, the pick and the charts is the same.
 
 Source: TOML 1.0 (https://toml.io/en/v1.0.0).
 """
@@ -54,7 +55,7 @@ _ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "
 @cache
 def lessons() -> Mapping[str, Lesson]:
     """The lessons of the plan by name, in their order."""
-    found = sorted((read_lesson(file) for file in PLAN.glob("*.toml")), key=lambda lesson: lesson.number)
+    found = (replace(read_lesson(file), number=int(file.name[:2])) for file in sorted(PLAN.glob("*.toml")))
     return {lesson.name: lesson for lesson in found}
 
 
@@ -69,14 +70,7 @@ def read_lesson(
     Raises:
         LessonError: It cannot be used; the message says where and why.
     """
-    return lesson_of(parsed(file), file.name, languages=languages, known=known)
-
-
-def lesson_of(
-    record: Mapping[str, Any], file: str, *, languages: tuple[str, ...], known: Mapping[str, Lesson]
-) -> Lesson:
-    """The lesson that a parsed file holds; arguments and errors are those of `read_lesson`."""
-    return _Reader(file, languages, known).lesson(record)
+    return _Reader(file.name, languages, known).lesson(parsed(file))
 
 
 class _Reader:
@@ -130,13 +124,17 @@ class _Reader:
         }
 
     def _steps(self, records: list[Any]) -> Iterator[LessonStep]:
+        before: dict[str, Any] = {}  # where the step before is
         for self._step, record in enumerate(records, 1):
             if not isinstance(record, dict):
                 raise self._mistyped("step", record, "dict")
             self._known(record, _STEP)
             if "from" in record:
+                before = {}
                 yield self._taken(record)
                 continue
+            record = record if "page" in record else before | record
+            before = {name: record[name] for name in (*_SCENE, "cover") if name in record}
             ask, reveal = self._ask(self._of(record, "ask", dict)), self._texts(record, "reveal")
             if ask.right and ALWAYS not in reveal:
                 raise ClauseError("`{name}` has no text for {language}", name=_REVEAL, language=ALWAYS)
@@ -173,7 +171,7 @@ class _Reader:
         return Ask(
             right=self._right(record, choices, misled) if plain else "",
             oracle="" if plain else self._among(record, "oracle", tuple(oracles())),
-            kind=self._among(record, "kind", get_args(Kind), "law" if plain else None),
+            kind=self._among(record, "kind", get_args(Kind), "law" if plain else "finding"),
             form=self._among(record, "form", get_args(Form), "choice"),
             question=self._text(record, "question"),
             choices=choices,
@@ -387,7 +385,7 @@ def _taken_from(record: Mapping[str, Any]) -> set[str]:
 def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Lesson:
     """Read a lesson that somebody wrote, which may take steps from those that are known, and not have their names."""
     by_name = {one.name: one for one in known}
-    lesson = lesson_of(record, file.name, languages=(), known=by_name)
+    lesson = _Reader(file.name, (), by_name).lesson(record)
     if lesson.name in by_name:
         raise LessonError(
             "The lesson {file} cannot be used: another lesson is already called {name}; choose a different name.",

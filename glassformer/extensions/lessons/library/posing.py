@@ -18,16 +18,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
+    ALWAYS,
+    USUAL,
     Answer,
     Case,
+    LessonError,
+    LessonStep,
+    Opening,
     Option,
     QuestionNotApplicable,
     Refusal,
+    Text,
     refuse_if,
     worded,
 )
-from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep, Opening, Text
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 from glassformer.extensions.lessons.library.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.errors import GlassformerError, shown
@@ -58,9 +63,15 @@ class Posed:
         return self.step.ask.question.said(self.picked)
 
     @property
+    def variant(self) -> str:
+        """Which of the step's texts tells the outcome."""
+        right = str(self.answer.right)
+        return self.answer.variant or (right if right in self.step.reveal else ALWAYS)
+
+    @property
     def reveal(self) -> Sentence:
         """What is said after the answer."""
-        return self.step.reveal[self.answer.variant].said(self.values)
+        return self.step.reveal[self.variant].said(self.values)
 
     def link(self) -> dict[str, str]:
         """The parameters of the address that the step opens."""
@@ -72,7 +83,7 @@ class Posed:
 
     def label(self, word: str) -> str:
         """What a choice is called, by its word."""
-        return next(option.label for option in self.options if option.word == word)
+        return {option.word: option.label for option in self.options}[word]
 
     @property
     def right(self) -> str:
@@ -114,13 +125,11 @@ def pose(step: LessonStep, case: Case) -> Posed:
     """
     if step.pick:
         case = replace(case, picked=dict(picks()[step.pick](case)))
-    if step.ask.oracle:
-        answer = oracles()[step.ask.oracle](case)
-    else:  # a plain question: the lesson's file says the answer itself
-        answer = Answer(right=step.ask.right, options=worded(*step.ask.choices))
+    answer = oracles()[step.ask.oracle](case) if step.ask.oracle else Answer(step.ask.right)
     with _named():
-        posed = _posed(step, case, answer)
-        _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
+        posed = Posed(step=step, picked=case.picked, answer=answer, options=_options(step, case, answer))
+        texts = posed.question, posed.reveal, *(text.said(posed.values) for text in step.ask.misled.values())
+        _ = texts, posed.right, posed.then()
     return posed
 
 
@@ -146,16 +155,15 @@ def _named() -> Iterator[None]:
         ) from error
 
 
-def _posed(step: LessonStep, case: Case, answer: Answer) -> Posed:
+def _options(step: LessonStep, case: Case, answer: Answer) -> tuple[Option, ...]:
+    if step.ask.form != "choice":
+        return ()
     options = tuple(
         option if option.label else replace(option, label=step.ask.choices[option.word].said(case.picked))
-        for option in answer.options
+        for option in answer.options or worded(*step.ask.choices)
     )
-    if step.ask.form == "choice":
-        _check_options(options)
-        if not step.ask.in_order:
-            options = tuple(sorted(options, key=lambda option: _place(option, step, case)))
-    return Posed(step=step, picked=case.picked, answer=answer, options=options)
+    _check_options(options)
+    return options if step.ask.in_order else tuple(sorted(options, key=lambda option: _place(option, step, case)))
 
 
 def number_in(text: str) -> float | None:

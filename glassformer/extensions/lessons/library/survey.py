@@ -23,8 +23,7 @@ from typing import Final
 import torch
 
 from glassformer import SHIPPED
-from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson import Kind, Lesson, LessonStep
+from glassformer.extensions.lessons.library.lesson import Case, Kind, Lesson, LessonStep, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import Posed, pose
 from transformer.checkpoint.load import Checkpoint, load
@@ -69,7 +68,7 @@ class SurveyRow:
             self.reasons[str(why.sentence)] += 1
         else:
             self.answers.append(right_answer(posed))
-            self.variants[posed.answer.variant] += 1
+            self.variants[posed.variant] += 1
         self.slowest = max(self.slowest, time.perf_counter() - begun)
 
     def cells(self) -> tuple[str, ...]:

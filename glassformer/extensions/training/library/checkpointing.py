@@ -20,9 +20,10 @@ from tqdm import tqdm
 
 from glassformer.extensions.training.library.data import Example, each_alone
 from glassformer.extensions.training.library.distributed import of_rank
-from glassformer.extensions.training.library.loop import Measure, Trainer
+from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.scoring import EACH_ALONE, Scores, guesses, held_out_loss, score, translate
 from glassformer.extensions.training.library.state import (
+    PROGRESS_FILE,
     EpochRow,
     better,
     folder_beside,
@@ -40,7 +41,6 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
 
-PROGRESS_FILE = "progress.json"
 PROGRESS_SECONDS = 1.0  # seconds between two of these files
 
 Log = Callable[[Mapping[str, float], int], object]  # writes scalars of a step
@@ -52,7 +52,7 @@ class EpochProgress:
     def __init__(self, trainer: Trainer, out: Path, log: Log) -> None:
         self._trainer, self._path, self._log = trainer, folder_beside(out) / PROGRESS_FILE, log
         self._bar: Any = None
-        self._written = self._seen = time.monotonic()
+        self._written = time.monotonic()
         self._tokens, self._speed = trainer.place.tokens, 0.0
 
     def show(self) -> None:
@@ -64,8 +64,8 @@ class EpochProgress:
         self._bar.update(place.steps - self._bar.n)
         now = time.monotonic()
         if now - self._written >= PROGRESS_SECONDS or place.step == 1:
-            self._speed = (place.tokens - self._tokens) / max(now - self._seen, 1e-3)
-            self._tokens, self._seen = place.tokens, now
+            self._speed = (place.tokens - self._tokens) / max(now - self._written, 1e-3)
+            self._tokens, self._written = place.tokens, now
             said = self._said()
             self._bar.set_postfix_str(
                 f"loss {said['loss']:.3f}, {said['tokens_a_second']:,.0f} tokens/s, {_clock(said['left'])} left",
@@ -73,7 +73,6 @@ class EpochProgress:
             )
             self._write(said)
             self._log({"loss": said["loss"], "rate": place.rate, "tokens a second": self._speed}, place.step)
-            self._written = now
 
     def end_epoch(self) -> None:
         """Close the bar, and tell the scores of the epoch."""
@@ -194,30 +193,11 @@ def remove_snapshots(out: Path, steps: Sequence[int]) -> None:
         folder.rmdir()
 
 
-def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
-    """Write a snapshot of the current parameters; every process must call this together."""
-    trainer.read_losses()
-    model, place = trainer.plain_model(), trainer.place
-    loss, scores = measure(model)
-    moment = SnapshotInfo(
-        step=place.step,
-        epoch=place.epoch + (place.steps > 0),
-        tokens=place.tokens,
-        seconds=round(place.seconds, 1),
-        loss=sum(place.recent) / len(place.recent) if place.recent else None,
-        dev_loss=loss,
-        dev_bleu=round(scores.bleu, 2),
-        dev_chrf=round(scores.chrf, 2),
-        dev_exact=round(scores.exact, 4),
-        learning_rate=place.rate if place.step else None,
-    )
-    trainer.processes.from_first(lambda: snapshots.write(out, model.state_dict(), moment))
+@dataclass(kw_only=True, eq=False)
+class Keeper:
+    """Measures and writes for a trainer."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingContext:
-    """The constants of a training."""
-
+    trainer: Trainer
     out: Path  # the checkpoint folder
     dev: Sequence[Example]  # the held-out pairs that fit
     references: Sequence[str]  # their targets as text
@@ -228,35 +208,36 @@ class TrainingContext:
     scored: Mapping[str, object]  # what it says of the file that is scored on
     card: Mapping[str, object]  # what else it says
     snapshots: int  # how many to take
+    log: str | None  # the program that scalars are written for
+    progress: EpochProgress | None = None  # of the first process
 
+    def __post_init__(self) -> None:
+        self.processes = self.trainer.processes
+        self._tokenizer = Tokenizer(self.tokenizers[-1])
+        self._planned = frozenset(planned_steps(self.trainer.total, self.snapshots))
+        self._saved = self.trainer.place.seconds
+        self.processes.from_first(self._show_progress)
 
-class Keeper:
-    """Measures and writes for a trainer."""
-
-    def __init__(self, trainer: Trainer, kept: TrainingContext, logs: Sequence[Log]) -> None:
-        self.trainer, self.kept, self.processes = trainer, kept, trainer.processes
-        self.progress = EpochProgress(trainer, kept.out, logs[0]) if self.processes.first else None
-        self._tokenizer = Tokenizer(kept.tokenizers[-1])
-        self._planned = frozenset(planned_steps(trainer.total, kept.snapshots))
-        self._saved = trainer.place.seconds
+    def _show_progress(self) -> None:
+        self.progress = EpochProgress(self.trainer, self.out, log_of(self.log, self.out))
 
     def begin(self, *, anew: bool) -> None:
         """Write the first files, before any step: the model, its state, its first snapshot."""
         state = self.trainer.state()
         self.processes.from_first(lambda: self._begin(state, anew=anew))
-        if self.trainer.place.step == 0 and self.kept.snapshots:
+        if self.trainer.place.step == 0 and self.snapshots:
             self._snap()
 
     def _begin(self, state: Mapping[str, Any], *, anew: bool) -> None:
-        out, taken = self.kept.out, snapshots.steps(self.kept.out)
+        out, taken = self.out, snapshots.steps(self.out)
         with writing(out):
             if anew:
                 for path in (*paths(out), out / CURVE):
                     path.unlink(missing_ok=True)
                 remove_snapshots(out, taken)
                 self._write_state(state)
-            elif self.kept.snapshots:
-                remove_snapshots(out, superfluous(taken, sorted(self._planned), self.kept.snapshots))
+            elif self.snapshots:
+                remove_snapshots(out, superfluous(taken, sorted(self._planned), self.snapshots))
             if anew or not (out / CONFIG).exists():
                 self._save(state["model"])
 
@@ -283,49 +264,65 @@ class Keeper:
 
     def end(self) -> None:
         """Take the last snapshot."""
-        step, out = self.trainer.place.step, self.kept.out
-        if self.kept.snapshots and self.processes.from_first(lambda: step not in snapshots.steps(out)):
+        step, out = self.trainer.place.step, self.out
+        if self.snapshots and self.processes.from_first(lambda: step not in snapshots.steps(out)):
             self._snap()
 
     def _snap(self) -> None:
-        with writing(self.kept.out):
-            take_snapshot(self.trainer, self.kept.out, lambda model: self.measure(model, MOST_PAIRS))
+        """Write a snapshot of the current parameters; every process must call this together."""
+        with writing(self.out):
+            self.trainer.read_losses()
+            model, place = self.trainer.plain_model(), self.trainer.place
+            loss, scores = self.measure(model, MOST_PAIRS)
+            moment = SnapshotInfo(
+                step=place.step,
+                epoch=place.epoch + (place.steps > 0),
+                tokens=place.tokens,
+                seconds=round(place.seconds, 1),
+                loss=sum(place.recent) / len(place.recent) if place.recent else None,
+                dev_loss=loss,
+                dev_bleu=round(scores.bleu, 2),
+                dev_chrf=round(scores.chrf, 2),
+                dev_exact=round(scores.exact, 4),
+                learning_rate=place.rate if place.step else None,
+            )
+            self.processes.from_first(lambda: snapshots.write(self.out, model.state_dict(), moment))
 
     def _keep(self, row: EpochRow | None = None) -> None:
         state, trainer = self.trainer.state(), self.trainer
 
         def write() -> None:
-            with writing(self.kept.out):
+            with writing(self.out):
                 if row is not None:
                     if row == better(trainer.rows, leak=not trainer.settings.causal_mask):
                         self._save(trainer.scored.state_dict(), row)
-                    write_rows(trainer.rows, self.kept.out / CURVE)
+                    write_rows(trainer.rows, self.out / CURVE)
                 self._write_state(state)
 
         self.processes.from_first(write)
         self._saved = trainer.place.seconds
 
     def _write_state(self, state: Mapping[str, object]) -> None:
-        stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in self.kept.tokenizers]
-        more = {"tokenizers": stored, "job": dict(self.kept.job), "numbers": dict(self.kept.numbers)}
-        write_state(self.kept.out, {**state, **more})
+        stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in self.tokenizers]
+        more = {"tokenizers": stored, "job": dict(self.job), "numbers": dict(self.numbers)}
+        write_state(self.out, {**state, **more})
 
     def _save(self, parameters: Mapping[str, Tensor], row: EpochRow | None = None) -> None:
         """Write the checkpoint folder: an epoch's model, or the initial one."""
-        kept, scores = self.kept, []
+        scores: list[dict[str, object]] = []
+        done: dict[str, object] = {"epochs": 0, "target_tokens": 0, "seconds": 0.0}
         if row is not None:
-            scores = [{**kept.scored, **_scores(row, writes=self.trainer.model.anatomy.writes)}]
-        done = {"epochs": row.epoch if row else 0, "target_tokens": row.tokens if row else 0}
-        record = {
-            **kept.card,
-            "training": {**kept.training, **done, "seconds": row.seconds if row else 0.0},
-            "scores": scores,
-        }
-        save(CheckpointContents(self.trainer.model.config, parameters, kept.tokenizers, record), kept.out)
+            done = {"epochs": row.epoch, "target_tokens": row.tokens, "seconds": row.seconds}
+            found = {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}
+            if not self.trainer.model.anatomy.writes:
+                found = {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
+            scores.append({**self.scored, **found})
+        record = {**self.card, "training": {**self.training, **done}, "scores": scores}
+        save(CheckpointContents(self.trainer.model.config, parameters, self.tokenizers, record), self.out)
 
     def measure(self, model: Transformer, most: int | None = None) -> tuple[float, Scores]:
         """Loss and scores on the held-out pairs, or the first so many; every process has its share of them."""
-        processes, dev, references = self.processes, self.kept.dev[:most], self.kept.references[:most]
+        processes, dev, references = self.processes, self.dev[:most], self.references[:most]
         mine, writes = of_rank(dev, processes.rank, processes.count), model.anatomy.writes
         if not writes:
             mine = each_alone(mine, self._tokenizer, model.config)
@@ -344,9 +341,3 @@ class Keeper:
             loss, right = (processes.total(sums) / sums[2]).tolist()[:2]
             outputs = processes.gathered(outputs)
         return loss, score(outputs, references) if writes else Scores(0.0, 0.0, right)
-
-
-def _scores(row: EpochRow, *, writes: bool) -> dict[str, object]:
-    if not writes:
-        return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
-    return {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}

@@ -27,7 +27,6 @@ needs no scale).
 Shapes: B pairs, S source tokens, T target tokens.
 """
 
-import ctypes
 import logging
 import os
 import signal
@@ -51,6 +50,7 @@ from torch.nn.parallel import DistributedDataParallel
 from glassformer.extensions.training.library.data import Batch
 from glassformer.extensions.training.library.scoring import target_loss
 from glassformer.extensions.training.library.settings import Precision, TrainSettings
+from transformer import sandbox
 from transformer.errors import DataError
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
@@ -198,9 +198,7 @@ def _device(name: str, local_rank: int) -> torch.device:
 
 def _end_with_parent() -> None:
     """Have the system end this process with its launcher: an orphan would continue the training and hold its lock."""
-    if sys.platform == "linux":
-        set_pdeathsig = 1  # PR_SET_PDEATHSIG of linux/prctl.h
-        ctypes.CDLL(None).prctl(set_pdeathsig, signal.SIGKILL)
+    sandbox.die_with_parent()
     if os.environ.get(LAUNCHER, str(os.getppid())) != str(os.getppid()):
         os.kill(os.getpid(), signal.SIGTERM)  # it was gone before
 

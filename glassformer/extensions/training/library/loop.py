@@ -44,9 +44,7 @@ from glassformer.extensions.training.library.state import (
     TrainingPosition,
     Turn,
     invalid,
-    read_place,
-    read_rows,
-    read_turn,
+    read_course,
     since_best,
 )
 from transformer.model.taps import NO_TAP, without_causal_mask
@@ -281,12 +279,10 @@ class Trainer:
         A `ClauseError` if the rows, or a parameter's moments, are missing or invalid; a `KeyError`, `TypeError`,
         `ValueError`, `AttributeError` or `RuntimeError` if the parameters do not match.
         """
-        rows, turn, place = read_rows(state["rows"]), read_turn(state["turn"]), read_place(state["place"])
+        rows, turn, place = read_course(state)
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         moments = _moments(state["optimizer"], parameters, begun=place.step > 0)
         ends = _ends(state["ends"], self.model)
-        if len(rows) not in (place.epoch, place.epoch + 1):
-            raise invalid("place", asdict(place))
         set_parameters(self.model, state["model"])  # type: ignore[arg-type]
         # The groups follow from the settings; only the moments are read from the file.
         groups = self.optimizer.state_dict()["param_groups"]

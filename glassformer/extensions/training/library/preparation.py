@@ -39,6 +39,7 @@ from glassformer.extensions.training.library.cleaning import Cleaned, CleaningRu
 from transformer.checkpoint.card import TEXTS
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
+from transformer.files.atomic_saves import write_whole
 from transformer.i18n import Sentence, say, say_n
 from transformer.text.line_files import read_lines, sentence_key
 
@@ -202,15 +203,9 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
             if name not in contents:
                 (folder / name).unlink(missing_ok=True)
         for name, content in contents.items():
-            _put(folder, name, content)
+            write_whole(folder / name, content.encode(), folder / f".{name}.partial")
     except OSError as error:
         raise DataError("{file}: cannot be written ({reason}).", file=str(folder), reason=error.strerror) from None
-
-
-def _put(folder: Path, name: str, content: str) -> None:
-    partial = folder / f".{name}.partial"
-    partial.write_bytes(content.encode())
-    os.replace(partial, folder / name)
 
 
 # ------------------------------------------------------------------------------------------------ train, dev, test
@@ -431,4 +426,4 @@ def _add(folder: Path, contents: Mapping[str, str]) -> None:
                 "{file}: already exists with different content; choose another folder.", file=str(folder / name)
             )
     for name in missing:
-        _put(folder, name, contents[name])
+        write_whole(folder / name, contents[name].encode(), folder / f".{name}.partial")

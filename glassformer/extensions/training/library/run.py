@@ -11,19 +11,20 @@ import sentencepiece
 import torch
 
 from glassformer.extensions.training.library import checkpointing
-from glassformer.extensions.training.library.checkpointing import Keeper, Log, TrainingContext, log_of
+from glassformer.extensions.training.library.checkpointing import Keeper
 from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, n_source, sample_pairs
 from glassformer.extensions.training.library.distributed import Processes, precision_on, started, was_restarted
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
 from glassformer.extensions.training.library.state import EpochRow, claimed, has_state, read_state, read_tokenizers
 from transformer.analysis.hidden_pieces import MASK_PIECES
-from transformer.checkpoint import snapshots
+from transformer.checkpoint import card, snapshots
 from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY
 from transformer.errors import ClauseError, DataError, TokenizerError
+from transformer.files import strictjson, untrusted_folder
 from transformer.i18n import say, say_n
 from transformer.model.config import DROPOUTS, ModelConfig
 from transformer.model.transformer import Transformer
@@ -68,14 +69,6 @@ class _Hashes:
     start: str | None
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    pairs: list[Pair]
-    dev_pairs: list[Pair]
-    start: Checkpoint | None
-    hashes: _Hashes
-
-
 def train(job: TrainingJob) -> list[EpochRow]:
     """Run a job to its end; the folder `job.out` has the best epoch by dev BLEU, or of a leak by dev loss.
 
@@ -100,46 +93,48 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
     if job.settings.shard and not processes.together:
         raise DataError("--shard: shares a model between processes; start several with --processes or torchrun.")
     settings = replace(job.settings, precision=precision_on(processes.device, job.settings))
-    read = processes.agreed(lambda: _read(job))
-    if len(set(processes.gathered([read.hashes]))) > 1:
+    pairs, dev_pairs, start, hashes = processes.agreed(lambda: _read(job))
+    if len(set(processes.gathered([hashes]))) > 1:
         raise DataError("{file}: another process reads a different file of this name.", file=str(job.train))
-    if read.start is not None:
+    if start is not None:
         dropouts = {name: getattr(job.config, name) for name in DROPOUTS}
-        job = replace(job, config=replace(read.start.config, **dropouts))
-    identity, numbers = _identity(job, read.hashes), _numbers(settings, processes)
+        job = replace(job, config=replace(start.config, **dropouts))
+    identity, numbers = _identity(job, hashes), _numbers(settings, processes)
     state = processes.from_first(lambda: _state(job, identity, again=again))
     tokenizers = processes.from_first(
-        lambda: _vocabularies(job, read.pairs) if state is None else _stored_vocabularies(state, job)
+        lambda: _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
     )
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
     checkpointing.check_snapshots(job.snapshots, config)
-    dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
-    examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
+    dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
+    examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
             raise _too_long(path, config)
-    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(read.pairs), config.max_len)
+    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
 
-    draw = _sampled(job, read.pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
+    draw = _sampled(job, pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
     drawn = hiding(draw, src, config, seed=settings.seed)
     batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
-    trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
+    trainer = _trainer(config, batches, settings, processes, None if start is None else start.model)
     if state is not None:
         _go_on(job, trainer, state, numbers)
-    kept = TrainingContext(
+    keeper = Keeper(
+        trainer=trainer,
         out=job.out,
         dev=dev,
         references=[target for _, target in dev_pairs],
         tokenizers=tokenizers,
         job=identity,
         numbers=numbers,
-        training=_told(job, read.hashes) | {"longest": max(n_source(one, config) for one in examples)},
-        scored={"file": job.dev.name, "sha256": read.hashes.dev},
+        training=_told(job, hashes) | {"longest": max(n_source(one, config) for one in examples)},
+        scored={"file": job.dev.name, "sha256": hashes.dev},
         card=job.card,
         snapshots=job.snapshots,
+        log=job.log,
     )
-    _run_epochs(job, trainer, kept, anew=state is None)
+    _run_epochs(trainer, keeper, anew=state is None)
     return trainer.rows
 
 
@@ -166,10 +161,7 @@ def _sampled(
     return draw
 
 
-def _run_epochs(job: TrainingJob, trainer: Trainer, kept: TrainingContext, *, anew: bool) -> None:
-    logs: list[Log] = []  # of the first process only
-    trainer.processes.from_first(lambda: logs.append(log_of(job.log, job.out)))
-    keeper = Keeper(trainer, kept, logs)
+def _run_epochs(trainer: Trainer, keeper: Keeper, *, anew: bool) -> None:
     keeper.begin(anew=anew)
     while not trainer.finished:
         trainer.run_epoch(keeper.after_step)
@@ -177,15 +169,14 @@ def _run_epochs(job: TrainingJob, trainer: Trainer, kept: TrainingContext, *, an
     keeper.end()
 
 
-def _read(job: TrainingJob) -> _Inputs:
+def _read(job: TrainingJob) -> tuple[list[Pair], list[Pair], Checkpoint | None, _Hashes]:
     start = None if job.start_from is None else load(job.start_from)
     config = job.config if start is None else start.config
-    pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
-    start_hash = None
+    pairs, dev_pairs, start_hash = read_pairs(job.train, config), read_pairs(job.dev, config), None
     if start is not None:
         whole = start.folder / WEIGHTS  # a snapshot has none of its own
         start_hash = file_sha256(whole) if start.name == start.folder.resolve().name else start.content_hash
-    return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
+    return pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash)
 
 
 def _state(job: TrainingJob, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:
@@ -351,3 +342,20 @@ def learn_vocabulary(
             )
         ) from None
     return model.getvalue()
+
+
+MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what training adds it is larger
+
+
+def read_card(path: Path | None) -> dict[str, object]:
+    """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
+    if path is None:
+        return {}
+    content = untrusted_folder.read_start(path, MOST_CARD + 1)
+    if len(content) > MOST_CARD:
+        raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
+    _, problems = card.read_card(content)
+    if problems:
+        raise DataError("{file}: cannot be used as a checkpoint's card. {problem}", file=str(path), problem=problems[0])
+    given: dict[str, object] = strictjson.parse(content)
+    return given

@@ -7,15 +7,13 @@
 Source: the warm-up, and the inverse square root after it, are those of Vaswani et al. (2017), section 5.3.
 
 The peak is reached: the decay begins where the warm-up ends, and a warm-up longer than half of the training ends
-there. (Up to version 1 of the training state the decay began at the first step, so the two lines met below the
-peak, at total / (total + warmup) of it. A rate and a warm-up both multiplied by that number give the same rates
-here, except in the last hundredth.)
+there.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args, get_type_hints
 
 from transformer.errors import ConfigError, shown
 
@@ -61,23 +59,6 @@ def learning_rate(
 
 Precision = Literal["bf16", "fp16", "fp32"]
 
-# Far beyond any sensible value; what lies outside is a mistake, or a way to train nothing.
-LIMITS: dict[str, tuple[float, float]] = {
-    "epochs": (1, 1_000_000),
-    "max_minutes": (0, 10_000_000),
-    "batch_tokens": (1, 10_000_000),
-    "accumulate": (1, 10_000),
-    "peak_rate": (1e-8, 1),
-    "warmup": (0, 10_000_000),
-    "smoothing": (0, 0.9),
-    "sampling": (0, 1_000),
-    "clip": (1e-6, 1_000_000),
-    "weight_decay": (0, 1),
-    "average": (1, 100),
-    "patience": (0, 1_000_000),
-    "save_minutes": (0, 10_000_000),
-    "seed": (0, 2**32 - 1),
-}
 CHOICES = {"schedule": get_args(Schedule), "precision": get_args(Precision)}
 # What a training that goes on may have otherwise than before: its end, and what does not change what is learned,
 NOT_LEARNED = ("epochs", "max_minutes", "patience", "save_minutes")
@@ -86,28 +67,31 @@ ROUNDED = ("precision", "accumulate", "shard")  # or changes it in the last bits
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """Settings of a training. Raises `ConfigError`: a value is out of range; it names the field."""
+    """Settings of a training, numbers with their limits. Raises `ConfigError`: a value is out of range.
 
-    epochs: int = 10  # passes over the training pairs
+    The limits are far beyond any sensible value: what lies outside is a mistake, or a way to train nothing.
+    """
+
+    epochs: Annotated[int, 1, 1_000_000] = 10  # passes over the training pairs
     # The rate nears 0 by then; the step in which this time is up is the last, also within an epoch, and is still scored
     # and stored. 0 for no limit.
-    max_minutes: float = 0.0
-    batch_tokens: int = 3000  # target tokens a step, padding included, of all processes together
-    accumulate: int = 1  # parts in which each process learns from its share of a step: less memory, the same step
-    peak_rate: float = 1.2e-3  # highest learning rate, which one step has (see `learning_rate`)
+    max_minutes: Annotated[float, 0, 10_000_000] = 0.0
+    batch_tokens: Annotated[int, 1, 10_000_000] = 3000  # target tokens a step, with padding, of all processes
+    accumulate: Annotated[int, 1, 10_000] = 1  # parts in which a process learns from its share of a step: less memory
+    peak_rate: Annotated[float, 1e-8, 1] = 1.2e-3  # highest learning rate, which one step has (see `learning_rate`)
     schedule: Schedule = "linear"  # the way down from there
-    warmup: int = 800  # steps until the peak; at most half of the training
-    smoothing: float = 0.1  # label smoothing
+    warmup: Annotated[int, 0, 10_000_000] = 800  # steps until the peak; at most half of the training
+    smoothing: Annotated[float, 0, 0.9] = 0.1  # label smoothing
     # Alpha of splits sampled each epoch (see `Sampler.draw`); 0 for none.
-    sampling: float = 0.0
-    clip: float = 1.0  # largest norm of the gradient
-    weight_decay: float = 0.01  # of AdamW, on matrices only
-    average: int = 1  # the scored and stored model is the mean of this many epochs' parameters
-    patience: int = 0  # end after this many epochs without improvement; 0 for never
-    seed: int = 1  # decides initial values, dropout and order
+    sampling: Annotated[float, 0, 1_000] = 0.0
+    clip: Annotated[float, 1e-6, 1_000_000] = 1.0  # largest norm of the gradient
+    weight_decay: Annotated[float, 0, 1] = 0.01  # of AdamW, on matrices only
+    average: Annotated[int, 1, 100] = 1  # the scored and stored model is the mean of this many epochs' parameters
+    patience: Annotated[int, 0, 1_000_000] = 0  # end after this many epochs without improvement; 0 for never
+    seed: Annotated[int, 0, 2**32 - 1] = 1  # decides initial values, dropout and order
     precision: Precision = "bf16"  # of the products
     shard: bool = False  # share parameters and moments between the processes, instead of each having all
-    save_minutes: float = 10.0  # the state is stored this often within an epoch; 0 for after every step
+    save_minutes: Annotated[float, 0, 10_000_000] = 10.0  # the state is stored this often; 0 for after every step
     # Whether the decoder has its causal mask in training; for the effect see `transformer.model.taps`.
     causal_mask: bool = True
 
@@ -128,3 +112,7 @@ class TrainSettings:
                 raise ConfigError(
                     name, "found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices)
                 )
+
+
+_HINTS = get_type_hints(TrainSettings, include_extras=True)
+LIMITS = {name: hint.__metadata__ for name, hint in _HINTS.items() if hasattr(hint, "__metadata__")}

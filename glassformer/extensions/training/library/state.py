@@ -18,14 +18,13 @@ import io
 import logging
 import math
 import os
-import pickle
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 from torch import Tensor
@@ -38,21 +37,6 @@ from transformer.i18n import joined, say
 START = b"glassformer training state 3 "  # the version is that of what a state holds
 _FIRST_LINE = re.compile(re.escape(START) + rb"([0-9a-f]{64})\n")
 _LINE_LENGTH = len(START) + 64 + 1
-
-# What torch raises on invalid files; each was observed, or can be raised by parts of torch.load.
-_UNREADABLE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    pickle.UnpicklingError,
-)
 
 log = logging.getLogger("glassformer.training")
 
@@ -123,6 +107,9 @@ def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, 
     return tuple(map(_bytes, found))
 
 
+PROGRESS_FILE = "progress.json"  # in the folder of what only a training needs
+
+
 def paths(out: Path) -> tuple[Path, Path]:
     """The paths of the state of `out`, and the previous one."""
     folder = folder_beside(out)
@@ -148,7 +135,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ClauseError("is damaged (its SHA-256 does not match)")
     try:
         state = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
-    except _UNREADABLE:
+    except Exception:  # of a dozen classes, where it is not what this version stores
         state = None
     if not isinstance(state, dict) or "job" not in state:
         raise ClauseError("is damaged, or comes from another version of this program")
@@ -227,6 +214,7 @@ def _bytes(found: object) -> bytes:
 # ------------------------------------------------------------------------------------------------ what is remembered
 
 
+T = TypeVar("T", "EpochRow", "TrainingPosition")
 Turn = tuple[int, float]  # step and seconds at which the rate was highest
 
 
@@ -283,29 +271,25 @@ def write_rows(rows: Sequence[EpochRow], path: Path) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
-def read_rows(found: object) -> list[EpochRow]:
-    """The rows of a stored state: a list of dictionaries of numbers, one per epoch, in order."""
-    if not isinstance(found, list):
-        raise invalid("rows", found)
-    return [_row(values, number) for number, values in enumerate(found, start=1)]
+def read_course(state: Mapping[str, object]) -> tuple[list[EpochRow], Turn | None, TrainingPosition]:
+    """The rows of a stored state, one per epoch and in order, its turn and its place."""
+    rows, turn, place = state["rows"], _turn(state["turn"]), _record(TrainingPosition, state["place"], "place")
+    if not isinstance(rows, list):
+        raise invalid("rows", rows)
+    if not 0 <= place.seconds < math.inf or place.steps > place.step or len(rows) - place.epoch not in (0, 1):
+        raise invalid("place", state["place"])
+    return [_row(values, number) for number, values in enumerate(rows, start=1)], turn, place
 
 
 def _row(values: object, number: int) -> EpochRow:
-    names = {field.name: field.type for field in fields(EpochRow)}
-    if not isinstance(values, dict) or values.keys() != names.keys():
-        raise invalid("rows", values)
-    for name, value in values.items():
-        if not (_is_count(value) if names[name] is int else type(value) in (int, float)):
-            raise invalid("rows", {name: value})
-    row = EpochRow(**values)
+    row = _record(EpochRow, values, "rows")
     # A loss may be NaN after a failure; time and place may not.
     if row.epoch != number or not 0 <= row.seconds < math.inf:
         raise invalid("rows", {"epoch": row.epoch, "seconds": row.seconds})
     return row
 
 
-def read_turn(found: object) -> Turn | None:
-    """The turn of a stored state: a step with its time, or None."""
+def _turn(found: object) -> Turn | None:
     if found is None:
         return None
     if isinstance(found, tuple) and len(found) == 2:
@@ -315,17 +299,23 @@ def read_turn(found: object) -> Turn | None:
     raise invalid("turn", found)
 
 
-def read_place(found: object) -> TrainingPosition:
-    """The place of a stored state."""
-    if isinstance(found, dict) and found.keys() == {field.name for field in fields(TrainingPosition)}:
-        counts = [found[name] for name in ("epoch", "steps", "step", "tokens")]
-        recent = found["recent"] if isinstance(found["recent"], tuple) else (None,)
-        numbers = (found["loss"], found["seconds"], found["rate"], *recent)
-        if all(map(_is_count, counts)) and all(type(number) is float for number in numbers):
-            place = TrainingPosition(**found)
-            if 0 <= place.seconds < math.inf and place.steps <= place.step:
-                return place
-    raise invalid("place", found)
+def _record(kind: type[T], found: object, name: str) -> T:
+    """A stored record, each field a count, a number or a row of numbers."""
+    kinds = {field.name: field.type for field in fields(kind)}
+    if not isinstance(found, dict) or found.keys() != kinds.keys():
+        raise invalid(name, found)
+    for field, value in found.items():
+        if not _fits(value, kinds[field]):
+            raise invalid(name, {field: value})
+    return kind(**found)
+
+
+def _fits(value: object, kind: object) -> bool:
+    if kind is int:
+        return _is_count(value)
+    if kind is float:
+        return type(value) in (int, float)
+    return type(value) is tuple and all(type(one) is float for one in value)
 
 
 def _is_count(value: object) -> TypeGuard[int]:
@@ -386,7 +376,7 @@ def _make(folder: Path, made: list[Path]) -> None:
 
 def _locked(folder: Path) -> int:
     """A descriptor of the lock, held until it is closed."""
-    path = _lock(folder)
+    path = folder_beside(folder) / _LOCK
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -423,9 +413,5 @@ def _lock_now(descriptor: int) -> bool:
 
 def _unlock(descriptor: int, folder: Path) -> None:
     with suppress(OSError):  # Windows cannot remove an open file, which is harmless
-        os.unlink(_lock(folder))
+        os.unlink(folder_beside(folder) / _LOCK)
     os.close(descriptor)
-
-
-def _lock(folder: Path) -> Path:
-    return folder_beside(folder) / _LOCK

@@ -12,7 +12,7 @@ import sacrebleu
 from glassformer.extensions.corpus.library import lines, queries, scores, shards, tables
 from glassformer.extensions.corpus.library.folder import ABOUT, open_run
 from glassformer.extensions.corpus.library.tables import SENTENCES, CorpusOptions
-from glassformer.extensions.training.library.scoring import decoding_name, evaluate, read_held_out
+from glassformer.extensions.training.library.held_out_scores import decoding_name, evaluate, read_held_out
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.corpus.library.made_runs import write_run
 from transformer.analysis.alignment import read_gold, score_alignment

@@ -10,8 +10,7 @@ from functools import cache
 
 import pytest
 
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson import USUAL
+from glassformer.extensions.lessons.library.lesson import USUAL, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.survey import case_of
@@ -115,7 +114,7 @@ def assert_answers(posed):
 
 def assert_texts(posed):
     """Every text that may be shown fills in both languages, and is short."""
-    assert posed.answer.variant in posed.step.reveal
+    assert posed.variant in posed.step.reveal
     assert all(math.isfinite(value) for value in posed.values.values() if isinstance(value, float))
     for sentence in (posed.question, posed.reveal, *(one.said(posed.values) for one in posed.step.ask.misled.values())):
         assert_sentence(sentence)

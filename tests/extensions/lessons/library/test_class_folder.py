@@ -4,7 +4,6 @@ import pytest
 
 from glassformer.extensions.lessons.library import LessonError, lessons, pose, read_folder
 from glassformer.extensions.lessons.library import lesson_files as folder
-from glassformer.extensions.lessons.library.lesson_files import lesson_of
 from tests.extensions.lessons.library.posed import case
 
 HEAD = 'name = "{}"\ntitle = "A word of ours"\nteaches = "What the decoder reads first."\nminutes = 3\n'
@@ -105,8 +104,8 @@ def test_a_chain_of_files_is_read_once(tmp_path, monkeypatch):
     for i in range(30):
         step = TAKEN.format(f"l{i + 1}.1") if i < 29 else PLAIN.removeprefix(HEAD.format("plain"))
         write(tmp_path, f"{i:02}.toml", HEAD.format(f"l{i}") + step)
-    read = []
-    monkeypatch.setattr(folder, "lesson_of", lambda *given, **more: read.append(1) or lesson_of(*given, **more))
+    read, lesson = [], folder._Reader.lesson
+    monkeypatch.setattr(folder._Reader, "lesson", lambda *given: read.append(1) or lesson(*given))
     found, problems = read_folder(tmp_path)
     assert not problems
     assert list(found) == [f"l{i}" for i in range(30)]

@@ -111,6 +111,15 @@ def test_a_fault_is_named(read, path, value, problem):
     assert isinstance(raised.value.sentence, Sentence)
 
 
+def test_a_step_without_a_page_is_where_the_one_before_is(read):
+    stays = {"link": {"step": "1"}, "ask": QUESTION, "reveal": REVEAL}
+    first, second = read(changed(("step",), [STEPS[0] | {"cover": ["part"]}, stays])).steps
+    assert (second.page, second.pick, second.cover, second.link) == ("step", "hardest_step", ("part",), {"step": "1"})
+    assert (second.then, second.short, first.ask) == ({}, False, second.ask)
+    with pytest.raises(LessonError, match="Step 1: the key `page` is missing"):
+        read(changed(("step",), [stays]))
+
+
 @pytest.mark.parametrize(
     "field",
     ["{}", "{0}", "{a.b}", "{a[0]}", "{a!r}", "{a!s}", "{a.__class__}", "{a:{b}}", "{a:>99999999}", "{a:999999d}",

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.classroom import step_links
-from glassformer.extensions.lessons.library.case import Answer, Option, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson import Text
+from glassformer.extensions.lessons.library.lesson import Answer, Option, QuestionNotApplicable, Text
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.posing import number_in, pose, short_path, words_on
 from tests.extensions.lessons.library.posed import LONGEST, NAMES, ONE_PIECE, UNKNOWN, case, sentences

@@ -6,7 +6,8 @@ import stat
 
 import pytest
 
-from glassformer.extensions.training.library.card_scores import merged, read_card, record_scores
+from glassformer.extensions.training.library.held_out_scores import merged, record_scores
+from glassformer.extensions.training.library.run import read_card
 from transformer import load
 from transformer.errors import DataError
 
@@ -80,7 +81,7 @@ def test_a_card_that_would_be_too_large_a_failure_or_another_folder_meanwhile_le
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("glassformer.extensions.training.library.card_scores.os.replace", fail)
+        patch.setattr("glassformer.extensions.training.library.held_out_scores.write_whole", fail)
         with pytest.raises(DataError, match="cannot be written"):
             record_scores(checkpoint, [GREEDY])
     assert files(folder) == before

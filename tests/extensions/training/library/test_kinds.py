@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.training.library.data import Batches, Example, each_alone, hiding, make_batch
+from glassformer.extensions.training.library.held_out_scores import read_held_out, score_gaps
 from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.run import learn_vocabulary, train
-from glassformer.extensions.training.library.scoring import (
-    guesses,
-    held_out_loss,
-    read_held_out,
-    score_gaps,
-    target_loss,
-)
+from glassformer.extensions.training.library.scoring import guesses, held_out_loss, target_loss
 from tests.conftest import SOURCES
 from tests.extensions.training.library.one_stack_texts import (
     DECODER,

@@ -12,18 +12,18 @@ import sacrebleu
 import torch
 
 from glassformer.extensions.training.library.data import encode_pairs
-from glassformer.extensions.training.library.length_scores import read_lengths, scores_by_length, write_lengths
-from glassformer.extensions.training.library.preparation import write_task
-from glassformer.extensions.training.library.run import train
-from glassformer.extensions.training.library.scoring import (
-    decode,
+from glassformer.extensions.training.library.held_out_scores import (
     evaluate,
     read_held_out,
-    score,
+    read_lengths,
     score_record,
-    translate,
+    scores_by_length,
     worst_csv,
+    write_lengths,
 )
+from glassformer.extensions.training.library.preparation import write_task
+from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.scoring import decode, score, translate
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.training.library.training_jobs import make_job, with_settings
 from tests.transformer.checkpoint.test_snapshots import grown as grown

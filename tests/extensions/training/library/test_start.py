@@ -29,7 +29,7 @@ def begun(monkeypatch):
     def begin(job):
         found = []
         with monkeypatch.context() as patch:
-            patch.setattr(run, "_run_epochs", lambda job, trainer, kept, anew: found.append(trainer))
+            patch.setattr(run, "_run_epochs", lambda trainer, keeper, anew: found.append(trainer))
             train(job)
         return found[0]
 

@@ -11,10 +11,9 @@ from glassformer.charts.theme import figure_in
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.training.library.preparation import NOISE
-from glassformer.extensions.training_page import session_trainings
+from glassformer.extensions.training_page import session_trainings, watch_pictures
 from glassformer.extensions.training_page.trainings import Training, Trainings
-from glassformer.extensions.training_page.watch import watch_pictures
-from glassformer.extensions.training_page.watch.watch_choices import PRESETS, Choices, plan, read_pairs
+from glassformer.extensions.training_page.watch_choices import PRESETS, Choices, plan, read_pairs
 from glassformer.server import replicas, server_options
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
@@ -185,7 +184,7 @@ def test_beside_the_loss_stands_a_map_of_the_newest_snapshot(tmp_path):
 def models(tmp_path):
     """A training of two models, of which the first is done and scored by length."""
     made = plan(replace(Choices(), compare="positions"))
-    training = Training("x", made, tmp_path, used=0.0)
+    training = Training("x", made, tmp_path)
     begun, second = list(training.outs.values())[:2]
     begun.mkdir()
     (begun / "config.json").write_text("{}")
@@ -235,10 +234,10 @@ def test_a_line_shows_what_a_guess_costs_and_only_where_the_pieces_are_known():
     lines = {line["name"]: list(line["y"]) for line in figure_in(watch_pictures.losses(curve), "en")["data"]}
     np.testing.assert_allclose(lines["guessing: ln 9"], -np.log([1 / 9, 1 / 9]))
     assert len(lines) == 1 + len(figure_in(watch_pictures.losses(replace(curve, n_pieces=None)), "en")["data"])
-    noise = Training("x", plan(PRESETS["noise"][2]), Path(), used=0.0)
+    noise = Training("x", plan(PRESETS["noise"][2]), Path())
     assert watch_pictures._n_pieces(noise) == len({*NOISE, "end"})
     pairs = read_pairs("\n".join(f"{'many letters ' * 4}{n}\tx{n}" for n in range(12)), label="x")
-    own = Training("x", plan(replace(Choices(), task="own"), pairs), Path(), used=0.0)
+    own = Training("x", plan(replace(Choices(), task="own"), pairs), Path())
     assert watch_pictures._n_pieces(own) is None
 
 

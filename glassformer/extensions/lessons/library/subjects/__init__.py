@@ -8,47 +8,34 @@ and the variant that occurred. Any public function of a case is one of the two, 
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, Final
 
-from glassformer.extensions.lessons.library.case import Answer, Case
+from glassformer.extensions.lessons.library.lesson import Answer, Case
 
 Oracle = Callable[[Case], Answer]
 Pick = Callable[[Case], Mapping[str, Any]]
 
 _NAMES: Final = (  # as a list of them is shown
     *("decoding_questions", "looking_questions", "weights_questions", "heads_questions", "positions_questions"),
-    *("masks_questions", "cost_questions", "inside_questions", "training_questions", "faults_questions"),
+    *("masks_questions", "cost_questions", "inside_questions", "training_questions"),
 )
 
 
 @cache
 def oracles() -> Mapping[str, Oracle]:
     """All oracles by their names; their modules are imported when the first lesson is read."""
-    return oracles_in(*_modules())
+    return _functions(gives=Answer)
 
 
 @cache
 def picks() -> Mapping[str, Pick]:
     """All picks by their names."""
-    return picks_in(*_modules())
+    return _functions(gives=dict[str, Any])
 
 
-def _modules() -> list[ModuleType]:
-    return [import_module(f"{__name__}.{name}") for name in _NAMES]
-
-
-def oracles_in(*modules: ModuleType) -> dict[str, Oracle]:
-    """The oracles of modules by name."""
-    return _functions(modules, gives=Answer)
-
-
-def picks_in(*modules: ModuleType) -> dict[str, Pick]:
-    """The picks of modules by name."""
-    return _functions(modules, gives=dict[str, Any])
-
-
-def _functions(modules: tuple[ModuleType, ...], *, gives: object) -> dict[str, Any]:
+def _functions(*, gives: object) -> dict[str, Any]:
+    modules = [import_module(f"{__name__}.{name}") for name in _NAMES]
     return {
         name: one
         for module in modules

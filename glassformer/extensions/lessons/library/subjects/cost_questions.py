@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Refusal,
@@ -23,8 +23,6 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     refuse_if,
-    worded,
-    written,
 )
 from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.analysis import costs
@@ -51,7 +49,7 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
     refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
-    return {"pieces": min(written(case, least=2), MOST_PIECES)}
+    return {"pieces": min(case.written(least=2), MOST_PIECES)}
 
 
 PARTS: Final[dict[str, Intervention]] = {
@@ -79,7 +77,7 @@ def largest_part(case: Case) -> Answer:
         "norms": held["norms"] / total,
     }
     right = max(shares, key=lambda word: shares[word])
-    return Answer(right=right, options=worded(*shares), values={**shares, "n": total}, variant=right)
+    return Answer(right, {**shares, "n": total})
 
 
 def grows_with_length(case: Case) -> Answer:
@@ -89,8 +87,7 @@ def grows_with_length(case: Case) -> Answer:
     per_token = {word: then[word] / (2 * now[word]) for word in now if now[word]}
     growing = [word for word, times in per_token.items() if times > 1]
     right = growing[0] if len(growing) == 1 else "all"
-    values = {"n": n, "twice": 2 * n, "times": per_token["maps"]}
-    return Answer(right=right, options=worded(*per_token, "all"), values=values)
+    return Answer(right, {"n": n, "twice": 2 * n, "times": per_token["maps"]})
 
 
 def _by_group(case: Case, n: int) -> dict[str, int]:
@@ -111,7 +108,7 @@ def where_it_overtakes(case: Case) -> Answer:
     counts = _by_group(case, config.max_len)
     values = {"n": n, "longest": config.max_len, "share": counts["maps"] / sum(counts.values())}
     variant = "beyond" if n > config.max_len else "within"
-    return Answer(right="all", options=numbered(numbers), values=values, variant=variant)
+    return Answer("all", values, options=numbered(numbers), variant=variant)
 
 
 def length_doubled(case: Case) -> Answer:
@@ -122,8 +119,7 @@ def length_doubled(case: Case) -> Answer:
     double = sum(costs.multiply_adds(config, n_source=2 * source, n_target=2 * target).values())
     times = double / sum(counts.values())
     right = "two" if times < TWICE else ("four" if times > FOUR_TIMES else "three")
-    values = {"times": times, "share": counts["maps"] / sum(counts.values())}
-    return Answer(right=right, options=worded("one", "two", "three", "four"), values=values, variant=right)
+    return Answer(right, {"times": times, "share": counts["maps"] / sum(counts.values())})
 
 
 def layers_of_convolution(case: Case) -> Answer:
@@ -131,8 +127,7 @@ def layers_of_convolution(case: Case) -> Answer:
     n = int(case.picked["n_source"])
     paths = {name: path for name, (path, *_) in costs.kinds_of_layers(n, 1, side=1).items()}
     numbers = {"all": paths["convolution"], "attention": paths["attention"], "dilated": paths["dilated"], "tokens": n}
-    values = {"n_layers": paths["convolution"], "dilated": paths["dilated"]}
-    return Answer(right="all", options=numbered(numbers), values=values)
+    return Answer("all", {"n_layers": paths["convolution"], "dilated": paths["dilated"]}, options=numbered(numbers))
 
 
 def parts_that_can_go(case: Case) -> Answer:
@@ -145,7 +140,7 @@ def parts_that_can_go(case: Case) -> Answer:
     values = {"k": k, "change": str(PARTS["residual"]), **_told(own, found)}
     variant = "all" if k == len(PARTS) else ("some" if k else "none")
     options = numbered({str(n): n for n in range(len(PARTS) + 1)})
-    return Answer(right=str(k), options=options, values=values, variant=variant)
+    return Answer(str(k), values, options=options, variant=variant)
 
 
 def most_missed(case: Case) -> Answer:
@@ -154,8 +149,7 @@ def most_missed(case: Case) -> Answer:
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])
     refuse_if(second - worst < CLEAR, Refusal.NO_WINNER)
-    values = {**_told(own, found), "change": str(PARTS[order[0]])}
-    return Answer(right=order[0], options=worded(*found), values=values, variant=order[0])
+    return Answer(order[0], {**_told(own, found), "change": str(PARTS[order[0]])})
 
 
 def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]:
@@ -190,7 +184,7 @@ def write_again(case: Case, *, cached: bool) -> WrittenOutput:
     Raises:
         QuestionNotApplicable: The model does not write, or wrote too much.
     """
-    n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
+    n_steps, config, trace = case.written(least=2), case.checkpoint.config, case.trace
     refuse_if(n_steps > MOST_STEPS, Refusal.TOO_LONG)
     refuse_if(not anatomy(config).reads, Refusal.NEEDS_BOTH)
     counted: Counter[str] = Counter()
@@ -230,8 +224,7 @@ def new_keys(case: Case) -> Answer:
     at = case.at("step")
     kept, afresh = _both_ways(case)
     right = "own" if kept.own[at] == 1 else "so_far"
-    values = {"one": kept.own[at], "all": afresh.own[at]}
-    return Answer(right=right, options=worded("own", "so_far", "everything"), values=values)
+    return Answer(right, {"one": kept.own[at], "all": afresh.own[at]})
 
 
 def tokens_without_cache(case: Case) -> Answer:
@@ -239,7 +232,7 @@ def tokens_without_cache(case: Case) -> Answer:
     kept, afresh = _both_ways(case)
     n, total = len(afresh.own), sum(afresh.own)
     values = {"total": total, "kept": sum(kept.own), "times": total / sum(kept.own), "square": n * n, "n": n}
-    return Answer(right=float(total), values=values, usual=float(n * n))
+    return Answer(float(total), values, usual=float(n * n))
 
 
 def written_with_cache(case: Case) -> Answer:
@@ -248,7 +241,7 @@ def written_with_cache(case: Case) -> Answer:
     apart = float(np.abs(kept.log_probs - afresh.log_probs).max())
     same = only_rounding(apart / max(1.0, float(np.abs(afresh.log_probs).max())))
     right = "rounding" if same else "visible"
-    return Answer(right=right, options=worded("rounding", "visible", "later"), values={"apart": amount(apart)})
+    return Answer(right, {"apart": amount(apart)})
 
 
 def keys_of_the_source(case: Case) -> Answer:
@@ -257,7 +250,7 @@ def keys_of_the_source(case: Case) -> Answer:
     times, n = sum(bool(one) for one in kept.source), len(kept.source)
     right = "once" if times == 1 else "each"
     values = {"times": times, "without": sum(bool(one) for one in afresh.source), "n": n, "s": max(kept.source)}
-    return Answer(right=right, options=worded("never", "once", "each"), values=values)
+    return Answer(right, values)
 
 
 def size_of_the_cache(case: Case) -> Answer:
@@ -272,4 +265,4 @@ def size_of_the_cache(case: Case) -> Answer:
         "maps": config.n_decoder_layers * config.of("decoder").n_heads * len(kept.own) * tokens,
     }
     values = {"held": kept.held, "n": len(kept.own), "s": n_source, "a_token": kept.held // tokens}
-    return Answer(right="both", options=numbered(numbers), values=values)
+    return Answer("both", values, options=numbered(numbers))

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     ROUNDING,
     Answer,
     Case,
@@ -19,10 +19,7 @@ from glassformer.extensions.lessons.library.case import (
     between,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
-    worded,
-    written,
 )
 from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.i18n import say
@@ -45,7 +42,7 @@ MOST_CHOICES: Final = 4
 def read_piece(case: Case) -> Answer:
     """What the decoder reads before it has written anything."""
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
-    written(case, least=1)
+    case.written(least=1)
     refuse_if(trace.first_row, say("A decoder-only model reads the prompt first and has no start mark of its own."))
     start = trace.read_tokens[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
@@ -54,12 +51,12 @@ def read_piece(case: Case) -> Answer:
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
-    return Answer(right="start", options=(*options, Option("nothing")), values={"start": start})
+    return Answer("start", {"start": start}, options=(*options, Option("nothing")))
 
 
 def rank_of_guess(case: Case) -> Answer:
     """Which place the learner's guess has among all pieces at the first step."""
-    written(case, least=1)
+    case.written(least=1)
     step, tokenizer = case.trace.step(0), case.checkpoint.tgt_tokenizer
     best = step.candidates[0]
     values = {"piece": best.piece, "p": best.probability, "n": len(case.trace.vocabulary)}
@@ -67,17 +64,17 @@ def rank_of_guess(case: Case) -> Answer:
     right = tokenizer.decode((best.id,)).strip() or best.piece
     if not ids:
         values |= {"rank": 0, "guess": ""}
-        return Answer(right=right, values=values, variant="unknown", accepted=(best.piece,))
+        return Answer(right, values, variant="unknown", accepted=(best.piece,))
     rank = case.trace.rank_of(ids[0], step=0)
     values |= {"rank": rank, "guess": tokenizer.piece(ids[0])}
     accepted = (best.piece, case.given.strip()) if ids[0] == best.id else (best.piece,)
-    return Answer(right=right, values=values, variant="first" if rank == 1 else "later", accepted=accepted)
+    return Answer(right, values, variant="first" if rank == 1 else "later", accepted=accepted)
 
 
 def hardest_step(case: Case) -> Answer:
     """At which step the model was least sure, if one stands out."""
     trace = case.trace
-    written(case, least=4)
+    case.written(least=4)
     entropies = trace.entropies()
     order = np.argsort(-entropies, kind="stable")
     hardest, easiest = int(order[0]), int(order[-1])
@@ -106,7 +103,7 @@ def hardest_step(case: Case) -> Answer:
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
     variant = clear if right != "equal" else ("equal_smoothed" if smoothed else "equal")
-    return Answer(right=right, options=(*options, Option("equal")), values=values, variant=variant)
+    return Answer(right, values, options=(*options, Option("equal")), variant=variant)
 
 
 def branch(case: Case) -> Answer:
@@ -116,24 +113,24 @@ def branch(case: Case) -> Answer:
     other = case.another(forced=forced)
     before, after = trace.tgt_ids[at + 1 :], other.tgt_ids[at + 1 :]
     differ = sum(a != b for a, b in zip(before, after, strict=False)) + abs(len(before) - len(after))
-    values = {"alt": case.picked["alt"], "n": differ, **outputs(trace, other), "forced": ".".join(map(str, forced))}
+    values = {"alt": case.picked["alt"], "n": differ, **case.outputs(other), "forced": ".".join(map(str, forced))}
     ends = case.checkpoint.config.end_ids
     if len(after) <= 1 and (not after or after[0] in ends) and len(before) > 1:
         right = "ended"
     else:
         right = "changed" if differ else "same"
-    return Answer(right=right, options=worded("same", "changed", "ended"), values=values, variant=right)
+    return Answer(right, values)
 
 
 def passes(case: Case) -> Answer:
     """How often the model has to run for steps back and forth: for each step that the finished pass does not hold."""
-    n_steps, trace = written(case, least=2), case.trace
+    n_steps, trace = case.written(least=2), case.trace
     visited = range(max(0, n_steps - N_BACK_AND_FORTH), n_steps)
     # Whether a step is the same in a pass over the whole output and in one that ends there.
     ends = ((step, case.another(max_new=step + 1)) for step in visited)
     again = sum(not only_rounding(float(np.abs(trace.log_probs[at] - one.log_probs[at]).max())) for at, one in ends)
     options = numbered({str(n): n for n in (again, 0, 1, N_BACK_AND_FORTH, N_BACK_AND_FORTH * n_steps)})
-    return Answer(right=str(again), options=options, values={"k": again, "n": n_steps})
+    return Answer(str(again), {"k": again, "n": n_steps}, options=options)
 
 
 def beam_against_greedy(case: Case) -> Answer:
@@ -142,13 +139,12 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_tokens[apart] if case.trace.n_steps else ""
-    values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
-    return Answer(right=right, options=worded("more", "same", "less"), values=values, variant=right)
+    return Answer(right, {"b": theirs, "g": ours, "piece": piece, "at": apart + 1})
 
 
 def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "less"]]:
     """The run by so many beams, and whether its output is more probable than the learner's."""
-    written(case, least=1)
+    case.written(least=1)
     beam = case.another(decoding=Beam(size=size, length_penalty=0.0))
     if beam.tgt_ids == case.trace.tgt_ids:
         return beam, "same"
@@ -161,7 +157,7 @@ NINE_TENTHS: Final = 0.9
 
 def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
-    trace, n_steps = case.trace, written(case, least=1)
+    trace, n_steps = case.trace, case.written(least=1)
     refuse_if(trace.n_forced >= n_steps, ALL_FORCED)
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
@@ -183,8 +179,7 @@ def sharpened(case: Case) -> Answer:
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     refuse_if(abs(cold.top - warm.top) < SEEN, UNMOVED)
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
-    values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
-    return Answer(right=right, options=worded("surer", "less", "other"), values=values)
+    return Answer(right, {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top})
 
 
 def flattened(case: Case) -> Answer:
@@ -196,8 +191,7 @@ def flattened(case: Case) -> Answer:
         right = "falls"
     else:
         right = between((1 / 2, NINE_TENTHS), share, ("half", "between", "above"))
-    values = {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy}
-    return Answer(right=right, options=worded("falls", "half", "between", "above"), values=values, variant=right)
+    return Answer(right, {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy})
 
 
 def kept_by_top_p(case: Case) -> Answer:
@@ -213,7 +207,7 @@ def kept_by_top_p(case: Case) -> Answer:
     refuse_if(not word(least) == right == word(most), Refusal.NEAR)
     values = {"n": kept, "top": _at(case, Sampling()).top}
     variant = right if right in ("one", "share") else "several"
-    return Answer(right=right, options=(*options, Option("share")), values=values, variant=variant)
+    return Answer(right, values, options=(*options, Option("share")), variant=variant)
 
 
 def _range(least: int, most: float) -> str:
@@ -228,26 +222,24 @@ def _at(case: Case, how: Sampling) -> Spread:
 
 def seeds(case: Case) -> Answer:
     """Which of three draws write the same: two with one seed, one with another."""
-    written(case, least=1)
+    case.written(least=1)
     one = case.another(decoding=Sampling(seed=1))
     again = case.checkpoint.run(one.query)  # made anew: another run with the same query might be kept
     other = case.another(decoding=Sampling(seed=2))
     alike = "all" if other.tgt_ids == one.tgt_ids else "pair"
     right = alike if again.tgt_ids == one.tgt_ids else "none"
-    values = {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"}
-    return Answer(right=right, options=worded("all", "pair", "none"), values=values, variant=right)
+    return Answer(right, {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"})
 
 
 def one_beam(case: Case) -> Answer:
     """Whether a beam search that keeps one beginning writes what greedy decoding does."""
     beam, right = _by_beams(case, 1)
-    values = {"g": case.trace.log_prob, "b": beam.log_prob}
-    return Answer(right=right, options=worded("more", "same", "less"), values=values)
+    return Answer(right, {"g": case.trace.log_prob, "b": beam.log_prob})
 
 
 def draws_like_greedy(case: Case) -> Answer:
     """How many of many draws can be expected to be greedy's output: the product over its steps."""
-    trace, n_steps = case.trace, written(case, least=3)
+    trace, n_steps = case.trace, case.written(least=3)
     at_steps = [  # of the piece that was written, in what sampling would draw from
         float(reshaped(trace.log_probs[step], trace.scores_at(step), Sampling()).tempered[trace.tgt_ids[step]])
         for step in range(trace.n_forced, n_steps)
@@ -259,4 +251,4 @@ def draws_like_greedy(case: Case) -> Answer:
     if len(set(shown.values())) < len(shown):
         raise QuestionNotApplicable("Nearly all draws for this sentence are the same; try a longer or harder sentence.")
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
-    return Answer(right="product", options=numbered(shown), values=values)
+    return Answer("product", values, options=numbered(shown))

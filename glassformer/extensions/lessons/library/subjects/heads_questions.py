@@ -14,7 +14,7 @@ import torch
 from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph, cut
 from glassformer.extensions.effects.attribution.held_run import HeldRun
 from glassformer.extensions.effects.attribution.target import ask
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Option,
@@ -30,10 +30,7 @@ from glassformer.extensions.lessons.library.case import (
     largest_difference,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
-    worded,
-    written,
 )
 from glassformer.extensions.what_if.head_effects import EffectReading, Head
 from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
@@ -64,7 +61,7 @@ def first_layer(case: Case) -> dict[str, Any]:
 
 def last_writer(case: Case) -> dict[str, Any]:
     """The last layer of the attention that brings the source in: cross-attention, or a decoder's own."""
-    written(case, least=2)
+    case.written(least=2)
     attention = anatomy(case.checkpoint.config).attention("cross" if "cross" in case.trace.kinds else "decoder")
     n_heads = _at_least_two(case, attention.kind)
     return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": n_heads}
@@ -155,8 +152,7 @@ def two_heads_agree(case: Case) -> Answer:
     same = maps[0, rows].argmax(axis=-1) == maps[1, rows].argmax(axis=-1)
     count, n_rows = int(same.sum()), len(same)
     right = counted(same, clear(maps[0, rows]) & clear(maps[1, rows]), lambda k: _agree(k, n_rows))
-    values = {"count": count, "rows": n_rows}
-    return Answer(right=right, options=worded("all", "half", "few"), values=values, variant=right)
+    return Answer(right, {"count": count, "rows": n_rows})
 
 
 def _agree(count: int, n_rows: int) -> str:
@@ -172,8 +168,7 @@ def entropy_of_mean(case: Case) -> Answer:
     maps = _layer(case).astype(np.float64)
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
     refuse_if(mixed - own < CLEAR_BITS, Refusal.NO_WINNER)
-    values = {"own": own, "mixed": mixed, "more": mixed - own}
-    return Answer(right="above", options=worded("above", "same", "below"), values=values)
+    return Answer("above", {"own": own, "mixed": mixed, "more": mixed - own})
 
 
 def furthest_head(case: Case) -> Answer:
@@ -184,7 +179,7 @@ def furthest_head(case: Case) -> Answer:
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
-    return Answer(right=f"head-{order[0] + 1}", options=options, values=values)
+    return Answer(f"head-{order[0] + 1}", values, options=options)
 
 
 def sharpest_writes_most(case: Case) -> Answer:
@@ -193,8 +188,7 @@ def sharpest_writes_most(case: Case) -> Answer:
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
     refuse_if(sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE, Refusal.NO_WINNER)
     right = "yes" if sharp == most else "no"
-    values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
-    return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
+    return Answer(right, {"own": float(shares[sharp]), "even": 1 / len(shares)})
 
 
 def worth_of_size(case: Case) -> Answer:
@@ -204,8 +198,7 @@ def worth_of_size(case: Case) -> Answer:
     apart = effects[least] - effects[most]  # the more is lost, the lower
     right = between((-SAME_NATS, SAME_NATS), apart, ("least", "same", "most"))
     worth = (most if right != "least" else least) + 1
-    values = {"by_most": effects[most], "by_least": effects[least], "worth": worth}
-    return Answer(right=right, options=worded("most", "least", "same"), values=values, variant=right)
+    return Answer(right, {"by_most": effects[most], "by_least": effects[least], "worth": worth})
 
 
 def without_costliest(case: Case) -> Answer:
@@ -214,21 +207,19 @@ def without_costliest(case: Case) -> Answer:
     other, before = case.changed(zero), case.trace.tgt_ids
     right = "same" if other.tgt_ids == before else ("other" if other.tgt_ids[:1] != before[:1] else "later")
     at, shown = first_difference(case.trace, other)
-    values = {**outputs(case.trace, other), "do": str(zero), "at": at, "shown": shown}
-    return Answer(right=right, options=worded("same", "later", "other"), values=values, variant=right)
+    return Answer(right, {**case.outputs(other), "do": str(zero), "at": at, "shown": shown})
 
 
 def random_key_bias(case: Case) -> Answer:
     """How far the logits move when a random vector is added to all keys of every head."""
-    written(case, least=1)
+    case.written(least=1)
     config, bias = case.checkpoint.config, KeyBias()
     if config.placing.adds == "turn" or config.qk_norm:
         raise QuestionNotApplicable(
             "This model rotates or normalises its keys after W_K, so a bias added to them does not cancel out."
         )
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
-    values = {"do": str(bias), "size": bias.size, "moved": moved.by}
-    return Answer(right=moved.verdict, options=worded("rounding", "visible"), values=values, variant=moved.verdict)
+    return Answer(moved.verdict, {"do": str(bias), "size": bias.size, "moved": moved.by})
 
 
 def _layer(case: Case) -> np.ndarray:
@@ -244,7 +235,7 @@ def width_of_a_head(case: Case) -> Answer:
     n, width = _cut(case)
     numbers = {"share": width, "heads": n, "whole": n * width, "times": n * n * width}
     refuse_if(len(set(numbers.values())) < len(numbers), _NO_SHARES)
-    return Answer(right="share", options=numbered(numbers), values={"width": width, "n": n})
+    return Answer("share", {"width": width, "n": n}, options=numbered(numbers))
 
 
 def _cut(case: Case) -> tuple[int, int]:
@@ -263,7 +254,7 @@ def cost_of_heads(case: Case) -> Answer:
     """How many products one query and one key take in all heads, beside one head as wide as d_model."""
     n, width = _cut(case)
     _at_least_two(case, case.picked["kind"])
-    return Answer(right="same", options=worded("fewer", "same", "more"), values={"products": n * width})
+    return Answer("same", {"products": n * width})
 
 
 def twice_the_heads(case: Case) -> Answer:
@@ -274,8 +265,7 @@ def twice_the_heads(case: Case) -> Answer:
     halved = replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0)
     own, other = _parameters(config), _parameters(halved)
     right = "same" if own == other else ("more" if other > own else "fewer")
-    values = {"own": own, "other": other, "twice": 2 * config.n_heads, "half": config.d_head // 2}
-    return Answer(right=right, options=worded("fewer", "same", "more"), values=values)
+    return Answer(right, {"own": own, "other": other, "twice": 2 * config.n_heads, "half": config.d_head // 2})
 
 
 def _parameters(config: ModelConfig) -> int:
@@ -295,8 +285,7 @@ def places_of_a_head(case: Case) -> Answer:
     matrix = _matrix(case).reshape(n * width, -1)
     off = {word: _off(one @ matrix + bias, output) for word, one in (("block", joined), ("spread", mixed))}
     right = "block" if above(off["spread"] - off["block"]) else "spread"
-    values = {"width": width, "first": width + 1, "last": 2 * width, "n": n, "error": amount(off[right])}
-    return Answer(right=right, options=worded("block", "spread", "all"), values=values)
+    return Answer(right, {"width": width, "first": width + 1, "last": 2 * width, "n": n, "error": amount(off[right])})
 
 
 def joined_or_added(case: Case) -> Answer:
@@ -305,7 +294,7 @@ def joined_or_added(case: Case) -> Answer:
     by_head = np.einsum("hqd,hdm->qm", heads, _matrix(case)) + bias
     apart = _off(by_head, output)
     right = "rounding" if only_rounding(apart) else "visible"
-    return Answer(right=right, options=worded("rounding", "visible", "depends"), values={"apart": amount(apart)})
+    return Answer(right, {"apart": amount(apart)})
 
 
 def reach_of_a_head(case: Case) -> Answer:
@@ -317,8 +306,7 @@ def reach_of_a_head(case: Case) -> Answer:
     width, whole = heads.shape[-1], lost.shape[-1]
     _at_least_two(case, case.picked["kind"])
     right = "all" if changed > whole // 2 else ("own" if changed else "none")
-    values = {"changed": changed, "whole": whole, "width": width}
-    return Answer(right=right, options=worded("none", "own", "all"), values=values)
+    return Answer(right, {"changed": changed, "whole": whole, "width": width})
 
 
 def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -353,5 +341,4 @@ def cut_edge(case: Case) -> Answer:
     right = between((0.5, 1.5), true / predicted, ("less", "near", "more"))
     ends = (graph.source[edge], graph.target[edge])
     place = ".".join(str(number) for end in ends for number in (graph.part[end], graph.token[end]))
-    values = {"predicted": predicted, "true": true, "before": before, "after": after, "cut": place}
-    return Answer(right=right, options=worded("less", "near", "more"), values=values, variant=right)
+    return Answer(right, {"predicted": predicted, "true": true, "before": before, "after": after, "cut": place})

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Option,
@@ -26,7 +26,6 @@ from glassformer.extensions.lessons.library.case import (
     only_rounding,
     refuse_if,
     worded,
-    written,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.what_if.interventions import Replace
@@ -57,7 +56,7 @@ def stream_row(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure; of an encoder-only model, a token in the middle."""
     trace = case.trace
     if anatomy(case.checkpoint.config).writes:
-        at = least_sure(trace.entropies(), range(written(case, least=2)))
+        at = least_sure(trace.entropies(), range(case.written(least=2)))
         reads = trace.row_label(trace.row_of(at)).reads
         return {"side": "target", "step": at + 1, "key": 1, "token": reads, "piece": trace.tgt_tokens[at]}
     key = _middle(case)
@@ -162,7 +161,7 @@ def largest_addition(case: Case) -> Answer:
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
     refuse_if(most < CLEAR * second, Refusal.NO_WINNER)
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
-    return Answer(right=order[0], options=worded(*largest), values=values, variant=order[0])
+    return Answer(order[0], values, options=worded(*largest))
 
 
 def left_of_the_start(case: Case) -> Answer:
@@ -172,7 +171,7 @@ def left_of_the_start(case: Case) -> Answer:
     words = "none", "little", "some", "most"
     right = between((0.1, 0.3, 0.7), kept, words)
     variant = "far" if right in words[:2] else "near"
-    return Answer(right=right, options=worded(*words), values={"kept": kept}, variant=variant)
+    return Answer(right, {"kept": kept}, variant=variant)
 
 
 def _measured(case: Case) -> tuple[stream.Stream, int]:
@@ -200,7 +199,7 @@ def standardised(case: Case) -> Answer:
         "one": float(own.std()),
         "after": float(found.deviation_after[place.row]),
     }
-    return Answer(right=right, options=worded("token", "dimension", "both"), values=values)
+    return Answer(right, values)
 
 
 def _is_standard(vectors: np.ndarray, axis: int) -> bool:
@@ -228,7 +227,7 @@ def settled_depth(case: Case) -> Answer:
     }
     variant = "start" if settled == 0 else ("last" if settled == last else "before")
     options = tuple(map(_depth, sorted(among)))
-    return Answer(right=_depth(settled).word, options=options, values=values, variant=variant)
+    return Answer(_depth(settled).word, values, options=options, variant=variant)
 
 
 def _depth(depth: int) -> Option:
@@ -245,8 +244,7 @@ def stream_or_sublayer(case: Case) -> Answer:
     refuse_if(not all(np.isfinite(cost) for cost in lost.values()), Refusal.NOT_FINITE)
     right = between((-EQUAL_NATS, EQUAL_NATS), lost["alone"] - lost["skip"], ("skip", "equal", "alone"))
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
-    values = {**lost, "do": str(alone), "shown": shown}
-    return Answer(right=right, options=worded("skip", "equal", "alone"), values=values, variant=right)
+    return Answer(right, {**lost, "do": str(alone), "shown": shown})
 
 
 def _cost(case: Case, change: Any) -> float:
@@ -270,7 +268,7 @@ def among_others(case: Case) -> Answer:
     alike = [float(one) for one in stream.cosine(here, there)]
     right = between((0.8, 0.95), alike[-1], ("apart", "like", "same"))
     values = {"start": alike[0], "first": alike[1], "last": alike[-1], "other": sentence, "do": write(changes)}
-    return Answer(right=right, options=worded("same", "like", "apart"), values=values, variant=right)
+    return Answer(right, values)
 
 
 def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
@@ -296,8 +294,7 @@ def silent_sublayers(case: Case) -> Answer:
     begun = replay(case.checkpoint, case.trace, [start])[start][row]
     apart = float(np.abs(end - begun).max())
     right = "start" if only_rounding(apart) else ("zero" if not end.any() else "other")
-    values = {"apart": amount(apart), "n": len(added)}
-    return Answer(right=right, options=worded("start", "zero", "other"), values=values)
+    return Answer(right, {"apart": amount(apart), "n": len(added)})
 
 
 def path_that_nothing_scales(case: Case) -> Answer:
@@ -308,8 +305,7 @@ def path_that_nothing_scales(case: Case) -> Answer:
     whole = found[start][row].astype(np.float64) + sum(found[one][row].astype(np.float64) for one in added)
     apart = float(np.abs(whole - found[site][row]).max())
     right = "before" if only_rounding(apart / max(1.0, float(np.abs(whole).max()))) else "after"
-    options = worded("before", "after", "both", "neither")
-    return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)}, variant="before")
+    return Answer(right, {"apart": amount(apart), "n": len(added)}, variant="before")
 
 
 def _path(case: Case) -> tuple[str, list[str], int]:
@@ -346,7 +342,7 @@ def ffn_alone(case: Case) -> Answer:
         moved[which] = float(np.abs(kept[place.row] - other[place.row]).max()) / scale
     sees = {which for which, by in moved.items() if not only_rounding(by)}
     right = "none" if not sees else ("before" if sees == {"before"} else "all")
-    return Answer(right=right, options=worded("none", "before", "all"), values={"by": max(moved.values())})
+    return Answer(right, {"by": max(moved.values())})
 
 
 def _read(case: Case, place: TokenRow, layer: int) -> str:
@@ -373,7 +369,7 @@ def silent_share(case: Case) -> Answer:
     words = "few", "half", "most", "nearly_all"
     right = between((0.5, 0.75, 0.9), share, words)
     values = {"share": share, "active": round((1 - share) * case.checkpoint.config.of(place.stack).d_ff)}
-    return Answer(right=right, options=worded(*words), values=values, variant="exact" if kind == "relu" else "near")
+    return Answer(right, values, variant="exact" if kind == "relu" else "near")
 
 
 def _activations(case: Case, place: TokenRow) -> np.ndarray:
@@ -391,8 +387,7 @@ def active_elsewhere(case: Case) -> Answer:
     active = ~neurons.silent(activation, kind)
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")
-    values = {"n": count, "n_others": n_others}
-    return Answer(right=right, options=worded("only", "some", "many"), values=values, variant=right)
+    return Answer(right, {"n": count, "n_others": n_others})
 
 
 def pushes(case: Case) -> Answer:
@@ -412,8 +407,7 @@ def pushes(case: Case) -> Answer:
         "raised_by": float(effect.max()),
         "lowered": trace.vocabulary[int(effect.argmin())],
     }
-    options = worded("raises", "hardly", "lowers")
-    return Answer(right=right, options=options, values=values, variant="raises_most" if most else right)
+    return Answer(right, values, variant="raises_most" if most else right)
 
 
 def without_ffn(case: Case) -> Answer:
@@ -431,7 +425,7 @@ def without_ffn(case: Case) -> Answer:
         "do": str(change),
         "shown": min(int(case.picked["step"]), max(1, other.n_steps)),
     }
-    return Answer(right=right, options=worded("same", "some", "most"), values=values, variant=right)
+    return Answer(right, values)
 
 
 def nearest_piece(case: Case) -> Answer:
@@ -447,7 +441,7 @@ def nearest_piece(case: Case) -> Answer:
     chosen.setdefault(int(found.ids[-1]), "far")
     options = tuple(Option(word, piece(i)) for i, word in chosen.items())
     values = {"nearest": piece(nearest), "cosine": float(found.cosine[0]), "second": piece(int(found.ids[1]))}
-    return Answer(right=chosen[nearest], options=options, values=values)
+    return Answer(chosen[nearest], values, options=options)
 
 
 def near_by_spelling(case: Case) -> Answer:
@@ -456,8 +450,7 @@ def near_by_spelling(case: Case) -> Answer:
     ten = [piece(int(i)) for i in found.ids[:NEAREST]]
     count = sum(spelled_alike(piece(own), one) for one in ten)
     right = "hardly" if count <= 1 else ("some" if count <= 5 else "most")
-    values = {"n": count, "ten": " · ".join(ten)}
-    return Answer(right=right, options=worded("hardly", "some", "most"), values=values, variant=right)
+    return Answer(right, {"n": count, "ten": " · ".join(ten)})
 
 
 def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]:

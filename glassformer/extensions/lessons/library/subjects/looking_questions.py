@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Option,
@@ -18,10 +18,7 @@ from glassformer.extensions.lessons.library.case import (
     counted,
     first_difference,
     largest,
-    outputs,
     refuse_if,
-    worded,
-    written,
 )
 from glassformer.extensions.what_if.interventions import Mute
 from transformer.analysis.one_weight import hardest_step as least_sure
@@ -32,18 +29,18 @@ from transformer.text.tokenizer import SPACE_MARK
 
 def first_step(case: Case) -> dict[str, Any]:
     """The first one."""
-    written(case, least=1)
+    case.written(least=1)
     return {"step": 1}
 
 
 def last_step(case: Case) -> dict[str, Any]:
     """The last one."""
-    return {"step": written(case, least=1)}
+    return {"step": case.written(least=1)}
 
 
 def hardest_step(case: Case) -> dict[str, Any]:
     """The one at which the model was least sure (entropy), and what it wrote there."""
-    n_steps = written(case, least=2)
+    n_steps = case.written(least=2)
     at = least_sure(case.trace.entropies(), range(n_steps))
     second = next(one for one in case.trace.step(at).candidates if not one.chosen and one.rule is None)
     return {"step": at + 1, "piece": case.trace.tgt_tokens[at], "alt": second.piece, "alt_id": second.id}
@@ -51,7 +48,7 @@ def hardest_step(case: Case) -> dict[str, Any]:
 
 def cached_step(case: Case) -> dict[str, Any]:
     """A step in the middle of the output, what it reads, and how much is read and written in all."""
-    n_steps, trace = written(case, least=4), case.trace
+    n_steps, trace = case.written(least=4), case.trace
     at = n_steps // 2
     read = trace.row_label(trace.row_of(at)).reads
     return {"step": at + 1, "read": read, "n": n_steps, "s": len(trace.src_ids), "kind": "decoder"}
@@ -70,7 +67,7 @@ def copying_second(case: Case) -> dict[str, Any]:
 def looked_at(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, and the piece of the text that it weighs most there."""
     weights = cross_maps(case)
-    at = least_sure(case.trace.entropies(), range(written(case, least=2)))
+    at = least_sure(case.trace.entropies(), range(case.written(least=2)))
     own = own_pieces(case)
     row = weights.mean(axis=(0, 1))[at]  # [key]
     key = own[largest(row[list(own)])]
@@ -101,7 +98,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
 
 
 def _at_step(case: Case, step: int) -> dict[str, Any]:
-    written(case, least=step)
+    case.written(least=step)
     weights = cross_maps(case)
     sure = weights.max(axis=-1).mean(axis=-1)  # [layer, head]
     layer, head = np.unravel_index(largest(sure), sure.shape)
@@ -149,7 +146,7 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
         variant = "special"
     else:
         variant = "copied" if trace.src_tokens[order[0]] == trace.tgt_tokens[step] else "piece"
-    return Answer(right=words[order[0]], options=options, values=values, variant=variant)
+    return Answer(words[order[0]], values, options=options, variant=variant)
 
 
 def _roles(own: tuple[int, ...], step: int, n_keys: int) -> dict[int, str]:
@@ -171,8 +168,7 @@ def weight_on_end(case: Case) -> Answer:
     refuse_if(n_keys < 3, Refusal.TOO_SHORT)
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
-    values = {"mark": case.trace.src_tokens[n_keys - 1], "share": share, "even": even, "n": n_keys}
-    return Answer(right=right, options=worded("less", "even", "more"), values=values, variant=right)
+    return Answer(right, {"mark": case.trace.src_tokens[n_keys - 1], "share": share, "even": even, "n": n_keys})
 
 
 def heads_that_agree(case: Case) -> Answer:
@@ -185,7 +181,7 @@ def heads_that_agree(case: Case) -> Answer:
     agree = rows.argmax(axis=-1) == own.index(case.at("key"))
     count = int(agree.sum())
     right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
-    return Answer(right=right, options=worded("all", "most", "few"), values={"count": count}, variant=right)
+    return Answer(right, {"count": count})
 
 
 def without_looking(case: Case) -> Answer:
@@ -197,8 +193,7 @@ def without_looking(case: Case) -> Answer:
     same = before.tgt_ids == other.tgt_ids
     right = "same" if same else ("here" if at == int(picked["step"]) else "elsewhere")
     was = before.tgt_tokens[at - 1] if at <= before.n_steps else ""
-    values = {**outputs(before, other), "do": str(mute), "at": at, "shown": shown, "was": was}
-    return Answer(right=right, options=worded("same", "here", "elsewhere"), values=values, variant=right)
+    return Answer(right, {**case.outputs(other), "do": str(mute), "at": at, "shown": shown, "was": was})
 
 
 LETTERS: Final = 12  # of a made-up word
@@ -227,10 +222,9 @@ def marked_piece(case: Case) -> dict[str, Any]:
     """A piece of the sentence that begins with the mark of a space, the longest."""
     pieces = [case.trace.src_tokens[place] for place in own_pieces(case)]
     marked = [piece for piece in pieces if piece.startswith(SPACE_MARK)]
-    if not marked:
-        raise QuestionNotApplicable(
-            "No token of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK
-        )
+    refuse_if(
+        not marked, say("No token of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK)
+    )
     return {"piece": max(marked, key=len), "mark": SPACE_MARK}
 
 
@@ -246,8 +240,7 @@ TWICE, FOUR_TIMES = 1.5, 3.0  # a text that is so many times as long letter by l
 def pieces_of_the_sentence(case: Case) -> Answer:
     """Into how many pieces the sentence is cut, without marks."""
     pieces = [case.trace.src_tokens[place] for place in own_pieces(case)]
-    values = {"k": len(pieces), "cut": " · ".join(pieces)}
-    return Answer(right=float(len(pieces)), values=values, usual=float(case.picked["words"]))
+    return Answer(float(len(pieces)), {"k": len(pieces), "cut": " · ".join(pieces)}, usual=float(case.picked["words"]))
 
 
 def new_word(case: Case) -> Answer:
@@ -256,8 +249,7 @@ def new_word(case: Case) -> Answer:
     found = tokenizer.encode(str(case.picked["made"]))
     refuse_if(any(tokenizer.is_special(i) for i in found.ids), NOT_IN_VOCABULARY)
     right = "smaller" if len(found.ids) > 1 else "left_out"
-    values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
-    return Answer(right=right, options=worded("smaller", "unknown", "error", "left_out"), values=values)
+    return Answer(right, {"cut": " · ".join(found.pieces), "k": len(found.ids)})
 
 
 def mark_of_a_space(case: Case) -> Answer:
@@ -269,8 +261,7 @@ def mark_of_a_space(case: Case) -> Answer:
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
     right = "space" if twice.strip() == f"{word} {word}".strip() else "nothing"
-    values = {"twice": twice.strip(), "word": word}
-    return Answer(right=right, options=worded("space", "capital", "unknown", "nothing"), values=values)
+    return Answer(right, {"twice": twice.strip(), "word": word})
 
 
 def sign_that_is_unknown(case: Case) -> Answer:
@@ -278,8 +269,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
     unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
     refuse_if(not unknown, say("This vocabulary has a token for every byte, so it can read any character."))
-    values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
-    return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
+    return Answer("unknown", {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"})
 
 
 def letters_for_pieces(case: Case) -> Answer:
@@ -288,5 +278,4 @@ def letters_for_pieces(case: Case) -> Answer:
     times = letters / pieces
     right = "same" if times <= 1 else ("twice" if times < TWICE else "four" if times < FOUR_TIMES else "more")
     values = {"times": times, "k": pieces, "squared": times**2}
-    options = worded("same", "twice", "four", "more")
-    return Answer(right=right, options=options, values=values, variant="same" if right == "same" else "longer")
+    return Answer(right, values, variant="same" if right == "same" else "longer")

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import numpy as np
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Option,
@@ -27,10 +27,7 @@ from glassformer.extensions.lessons.library.case import (
     largest_difference,
     numbered,
     only_rounding,
-    outputs,
     refuse_if,
-    worded,
-    written,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.what_if.interventions import NoPositions, Replace, ShiftPositions, Shuffle
@@ -136,44 +133,45 @@ def embedding_and_position(case: Case) -> Answer:
     factor = float(case.checkpoint.model.stack(stack).embedding.scale)
     said = {"token": tokens, "position": positions, "times": times, "factor": factor}
     said |= {"raw": tokens / factor, "raw_times": times / factor}
-    return Answer(right=right, options=worded(*words), values=said, variant="plain" if factor == 1 else "scaled")
+    return Answer(right, said, variant="plain" if factor == 1 else "scaled")
 
 
 def bag_of_words(case: Case) -> Answer:
     """How far the logits move when the source is shuffled and the encoder has no positions."""
-    written(case, least=1)
+    case.written(least=1)
     unplaced, shuffle = NoPositions("encoder"), Shuffle(int(case.picked["seed"]))
     changes = (unplaced,), (unplaced, shuffle)
     runs = [case.another(interventions=one, max_new=min(MOST_STEPS, case.trace.query.max_new)) for one in changes]
     moved = largest_difference(*runs)
-    return Answer(right=moved.verdict, options=worded("rounding", "visible", "shuffled"), values={"moved": moved.by})
+    return Answer(moved.verdict, {"moved": moved.by})
 
 
 def shuffled_source(case: Case) -> Answer:
     """What the output becomes when the source is shuffled and positions are in place."""
-    written(case, least=2)
+    case.written(least=2)
     shuffle = Shuffle(int(case.picked["seed"]))
     other = case.changed(shuffle)
     one, other_first = (np.exp(trace.log_probs[0].astype(np.float64)) for trace in (case.trace, other))
-    return _becomes(case.trace, other, moved=float(np.abs(one - other_first).max()))
+    return _becomes(case, other, moved=float(np.abs(one - other_first).max()))
 
 
 def unplaced_output(case: Case) -> Answer:
     """What the output becomes when the encoder has no positions."""
-    written(case, least=2)
-    return _becomes(case.trace, case.changed(NoPositions("encoder")))
+    case.written(least=2)
+    return _becomes(case, case.changed(NoPositions("encoder")))
 
 
-def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
+def _becomes(case: Case, after: Trace, *, moved: float = 0.0) -> Answer:
     """Whether an output stays, has its words in another order, or has other words."""
+    before = case.trace
     if before.tgt_ids == after.tgt_ids:
         right = "same"
     else:
         one, other = _words(before), _words(after)
         right = "order" if one != other and sorted(one) == sorted(other) else "other"
-    said = {**outputs(before, after), "moved": moved}
+    said = {**case.outputs(after), "moved": moved}
     said |= {"shown": first_difference(before, after)[1], "last": max(1, before.n_steps)}
-    return Answer(right=right, options=worded("same", "order", "other"), values=said, variant=right)
+    return Answer(right, said)
 
 
 def _words(run: Trace) -> list[str]:
@@ -190,8 +188,7 @@ def same_piece_twice(case: Case) -> Answer:
     apart = float(np.abs(without[a] - without[b]).max())
     alike = float(cosine(without[a], without[b]))
     right = "equal" if only_rounding(apart, ROUNDING) else ("alike" if above(alike, 0.5) else "different")
-    values = {"apart": apart, "cosine": float(cosine(with_them[a], with_them[b]))}
-    return Answer(right=right, options=worded("equal", "alike", "different"), values=values)
+    return Answer(right, {"apart": apart, "cosine": float(cosine(with_them[a], with_them[b]))})
 
 
 def _last_vectors(case: Case, *changes: Intervention) -> np.ndarray:
@@ -224,7 +221,7 @@ def swapped_before_ffn(case: Case) -> Answer:
     others = np.delete(np.abs(after - before)[:n].max(axis=1), [a, b])
     moved = float(others.max(initial=0.0))
     right = "swap" if only_rounding(apart, ROUNDING) else ("new" if only_rounding(moved, ROUNDING) else "all")
-    return Answer(right=right, options=worded("swap", "new", "all"), values={"apart": apart, "n": n})
+    return Answer(right, {"apart": apart, "n": n})
 
 
 SMALL_TABLE: Final = say("This model's table of positions is too small for this step; choose another checkpoint.")
@@ -278,7 +275,7 @@ def shift(case: Case) -> dict[str, Any]:
 def small_shift(case: Case) -> dict[str, Any]:
     """All tokens stand a few positions further on."""
     table_of(case)
-    return {"k": SMALL_SHIFT, "change": str(ShiftPositions(by=SMALL_SHIFT)), "last": written(case, least=1)}
+    return {"k": SMALL_SHIFT, "change": str(ShiftPositions(by=SMALL_SHIFT)), "last": case.written(least=1)}
 
 
 def lengths(case: Case) -> dict[str, Any]:
@@ -317,7 +314,7 @@ def faster_dimension(case: Case) -> Answer:
     turns = {word: 2 * np.pi / angle_of(table, pair) for word, pair in (("fast", fast), ("slow", slow))}
     options = (Option("fast", _pair(fast)), Option("slow", _pair(slow)), Option("same"))
     right = min(turns, key=lambda word: turns[word])
-    return Answer(right=right, options=options, values={f"turn_{word}": float(turns[word]) for word in turns})
+    return Answer(right, {f"turn_{word}": float(turns[word]) for word in turns}, options=options)
 
 
 def _pair(pair: int) -> str:
@@ -329,7 +326,7 @@ def turn_length(case: Case) -> Answer:
     sine, table = int(case.picked["sine"]), table_of(case)
     turn = 2 * np.pi / angle_of(table, sine // 2)
     numbers = {"turn": turn, "half": turn / 2, "radian": turn / (2 * np.pi), "width": float(table.shape[1])}
-    return Answer(right="turn", options=numbered(numbers, ",.0f"), values={"turn": float(turn)})
+    return Answer("turn", {"turn": float(turn)}, options=numbered(numbers, ",.0f"))
 
 
 def same_distance(case: Case) -> Answer:
@@ -342,7 +339,7 @@ def same_distance(case: Case) -> Answer:
     right = "same" if near else ("first" if first > second else "second")
     values = {"first": first, "second": second, "spread": amount(spread), "d": q - p}
     variant = "distance" if near else "places"
-    return Answer(right=right, options=worded("first", "second", "same"), values=values, variant=variant)
+    return Answer(right, values, variant=variant)
 
 
 def shift_map(case: Case) -> Answer:
@@ -352,8 +349,7 @@ def shift_map(case: Case) -> Answer:
     fit = study.fit_shift(table, k)
     right = "one" if only_rounding(missed, FOLLOWS) else "none"
     refuse_if(right == "none" and fit.held_out_error < 0.1, OTHER_FORMULA)
-    values = {"missed": amount(missed), "held_out": fit.held_out_error}
-    return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)
+    return Answer(right, {"missed": amount(missed), "held_out": fit.held_out_error})
 
 
 def where_from(case: Case) -> Answer:
@@ -361,8 +357,7 @@ def where_from(case: Case) -> Answer:
     learned, table = bool(case.checkpoint.config.placing.parameters), table_of(case)
     refuse_if(not learned and study.difference_from_formula(table) >= FOLLOWS, OTHER_FORMULA)
     right = "learned" if learned else "formula"
-    values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
-    return Answer(right=right, options=worded("formula", "learned", "random"), values=values, variant=right)
+    return Answer(right, {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))})
 
 
 def shifted_output(case: Case) -> Answer:
@@ -372,8 +367,7 @@ def shifted_output(case: Case) -> Answer:
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))
-    values = {**outputs(case.trace, other), "moved": moved, "end": other.n_steps}
-    return Answer(right=right, options=worded("same", "other"), values=values, variant=right)
+    return Answer(right, {**case.outputs(other), "moved": moved, "end": other.n_steps})
 
 
 def longest_word(case: Case) -> Answer:
@@ -385,5 +379,4 @@ def longest_word(case: Case) -> Answer:
         raise QuestionNotApplicable("This step needs a learned table of positions and a source with an end mark.")
     numbers = {"half": rows // 2, "pieces": rows - marks, "rows": rows}
     options = tuple(Option(word, f"{n:,}") for word, n in numbers.items())
-    values = {"k": rows - marks, "next": rows}
-    return Answer(right="pieces", options=(*options, Option("any")), values=values)
+    return Answer("pieces", {"k": rows - marks, "next": rows}, options=(*options, Option("any")))

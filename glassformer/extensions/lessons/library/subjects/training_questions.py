@@ -10,12 +10,13 @@ import math
 import random
 import string
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     Answer,
     Case,
     Option,
@@ -27,8 +28,6 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     refuse_if,
-    worded,
-    written,
 )
 from glassformer.extensions.what_if.interventions import CausalMask
 from transformer.checkpoint.curve import Curve, load_curve
@@ -132,9 +131,9 @@ LETTERS: Final = 7  # of each of those
 def kept_epoch(case: Case) -> Answer:
     """Which epoch of the training the checkpoint holds."""
     curve = curve_of(case)
-    kept, epochs = case.checkpoint.card.training.get("epochs"), curve.epochs
-    if kept not in epochs or len(epochs) < MOST_CHOICES:
-        raise QuestionNotApplicable(NOT_RECORDED)
+    kept: Any = case.checkpoint.card.training.get("epochs")
+    epochs = curve.epochs
+    refuse_if(kept not in epochs or len(epochs) < MOST_CHOICES, NOT_RECORDED)
     refuse_if(kept != curve.best_epoch() or "loss" not in curve.columns, OTHER_TRAINING)
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
@@ -161,7 +160,7 @@ def kept_epoch(case: Case) -> Answer:
         "loss_last": losses[-1],
     }
     variant = "last" if kept == last else "earlier"
-    return Answer(right=_epoch_word(kept, last), options=options, values=values, variant=variant)
+    return Answer(_epoch_word(kept, last), values, options=options, variant=variant)
 
 
 def _epoch_word(epoch: int, last: int) -> str:
@@ -193,17 +192,14 @@ def guessing(case: Case) -> Answer:
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
     refuse_if(n < 8, say("The vocabulary of this model is so small that the choices would hardly differ."))
     numbers = {"share": 1 - 1 / n, "nats": -math.log(1 / n), "bits": math.log2(n), "pieces": n}
-    options = tuple(Option(word, f"{number:,.2f}") for word, number in numbers.items())
-    values: dict[str, Any] = {"n": n, "nats": numbers["nats"], "bits": numbers["bits"], "dev": 0.0}
-    try:
+    dev, variant = 0.0, "alone"
+    with suppress(QuestionNotApplicable):
         curve = curve_of(case)
-    except QuestionNotApplicable:
-        return Answer(right="nats", options=options, values=values, variant="alone")
-    dev, best = curve.columns.get("dev_loss"), curve.best_epoch()
-    if dev is None or best is None or not math.isfinite(dev[curve.epochs.index(best)]):
-        return Answer(right="nats", options=options, values=values, variant="alone")
-    values |= {"dev": dev[curve.epochs.index(best)]}
-    return Answer(right="nats", options=options, values=values, variant="trained")
+        losses, best = curve.columns.get("dev_loss"), curve.best_epoch()
+        if losses is not None and best is not None and math.isfinite(losses[curve.epochs.index(best)]):
+            dev, variant = losses[curve.epochs.index(best)], "trained"
+    values = {"n": n, "nats": numbers["nats"], "bits": numbers["bits"], "dev": dev}
+    return Answer("nats", values, options=numbered(numbers, ",.2f"), variant=variant)
 
 
 def costliest_piece(case: Case) -> Answer:
@@ -225,7 +221,7 @@ def costliest_piece(case: Case) -> Answer:
         "easy_p": _percent(float(score.probabilities[least])),
         "easy_loss": float(score.losses[least]),
     }
-    return Answer(right=f"piece-{top + 1}", options=options, values=values)
+    return Answer(f"piece-{top + 1}", values, options=options)
 
 
 def _percent(p: float) -> str:
@@ -238,7 +234,7 @@ def what_is_read_next(case: Case) -> Answer:
     reads = score.reads[missed + 1]
     right = "right" if reads == score.pieces[missed] else "own"
     options = (Option("right", score.pieces[missed]), Option("own", score.own_pieces[missed]))
-    return Answer(right=right, options=(*options, Option("nothing")), values={"reads": reads})
+    return Answer(right, {"reads": reads}, options=(*options, Option("nothing")))
 
 
 def after_the_miss(case: Case) -> Answer:
@@ -248,8 +244,7 @@ def after_the_miss(case: Case) -> Answer:
     k, rest = int(hits.sum()), len(hits)
     sure = clear(score.best_probabilities[missed + 1 :])
     right = counted(hits, sure, lambda k: "all" if k == rest else ("some" if k else "none"))
-    values = {"k": k, "rest": rest, "output": case.trace.output_text}
-    return Answer(right=right, options=worded("none", "some", "all"), values=values, variant=right)
+    return Answer(right, {"k": k, "rest": rest, "output": case.trace.output_text})
 
 
 def _missed(case: Case) -> tuple[Score, int]:
@@ -268,7 +263,7 @@ def words_of_leak(case: Case) -> Answer:
     output = case.another(source=word).output_text.strip()
     variant = "some" if right else ("none" if output else "empty")
     values = {"k": right, "n": WORDS, "word": word, "output": output}
-    return Answer(right=str(right), options=options, values=values, variant=variant)
+    return Answer(str(right), values, options=options, variant=variant)
 
 
 def _words() -> list[str]:
@@ -283,8 +278,7 @@ def why_the_leak(case: Case) -> Answer:
     guess = math.log(len(case.trace.vocabulary))
     if seen > KNOWN_NATS or unseen < guess:
         raise QuestionNotApplicable("This model does not use later tokens, so it was not trained with a leak.")
-    values = {"seen": amount(seen), "unseen": unseen, "guess": guess, "n": WORDS}
-    return Answer(right="looked", options=worded("looked", "heart", "small", "short"), values=values)
+    return Answer("looked", {"seen": amount(seen), "unseen": unseen, "guess": guess, "n": WORDS})
 
 
 def _loss_on_words(case: Case, *changes: Intervention) -> float:
@@ -308,7 +302,7 @@ def rate_at_the_end(case: Case) -> Answer:
     refuse_if(not 0 < last < NEARLY_NOTHING * float(rates.max()), OTHER_TRAINING)
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
-    return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
+    return Answer("falls", values)
 
 
 def least_smoothed_loss(case: Case) -> Answer:
@@ -317,10 +311,8 @@ def least_smoothed_loss(case: Case) -> Answer:
     right, other = 1 - smoothing + smoothing / n, smoothing / n
     floor = -right * math.log(right) - (n - 1) * other * math.log(other)
     numbers = {"zero": 0.0, "share": smoothing, "floor": floor, "guess": math.log(n)}
-    options = tuple(Option(word, f"{number:.2f}") for word, number in sorted(numbers.items(), key=lambda one: one[1]))
-    losses = _column(case, "loss")
-    values = {"floor": floor, "p": right, "loss": float(losses[_kept(case)]), "n": n}
-    return Answer(right="floor", options=options, values=values)
+    values = {"floor": floor, "p": right, "loss": float(_column(case, "loss")[_kept(case)]), "n": n}
+    return Answer("floor", values, options=numbered(numbers, ".2f"))
 
 
 def dev_loss_on_noise(case: Case) -> Answer:
@@ -328,8 +320,7 @@ def dev_loss_on_noise(case: Case) -> Answer:
     n = case.checkpoint.config.tgt_vocab_size
     refuse_if(n < FEWEST_TOKENS, OTHER_TRAINING)
     numbers = {"memorised": 0.0, "share": 1 - 1 / n, "guess": math.log(n), "bits": math.log2(n)}
-    options = tuple(Option(word, f"{number:.2f}") for word, number in numbers.items())
-    return Answer(right="guess", options=options, values={"n": n, "guess": math.log(n)})
+    return Answer("guess", {"n": n, "guess": math.log(n)}, options=numbered(numbers, ".2f"))
 
 
 def training_above_dev(case: Case) -> Answer:
@@ -338,20 +329,19 @@ def training_above_dev(case: Case) -> Answer:
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     refuse_if(loss <= dev, OTHER_TRAINING)
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
-    options = worded("recipe", "seen", "easy", "overfitting")
-    return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")
+    return Answer("recipe", values, variant="both" if dropout else "smoothing")
 
 
 def run_twice(case: Case) -> Answer:
     """Whether two runs of one sentence differ: where dropout acted, they would."""
-    written(case, least=1)
+    case.written(least=1)
     again = case.checkpoint.run(case.trace.query)
     same = again.tgt_ids == case.trace.tgt_ids
     apart = float(np.abs(again.log_probs - case.trace.log_probs).max()) if same else math.inf
     right = "same" if same and only_rounding(apart) else "differ"
     values = {"dropout": case.checkpoint.config.dropout, "n": case.trace.n_steps}
     variant = "dropped" if values["dropout"] else "never"
-    return Answer(right=right, options=worded("same", "slightly", "differ"), values=values, variant=variant)
+    return Answer(right, values, variant=variant)
 
 
 def half_that_taught_more(case: Case) -> Answer:
@@ -359,11 +349,9 @@ def half_that_taught_more(case: Case) -> Answer:
     dev = _column(case, "dev_loss")
     refuse_if(len(dev) < 3, OTHER_TRAINING)
     middle = len(dev) // 2
-    first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
-    values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}
-    values |= {"at": middle + 1, "epochs": len(dev)}
-    right = "first" if first > second else "second"
-    return Answer(right=right, options=worded("first", "second"), values=values)
+    begin, half, end = (float(dev[at]) for at in (0, middle, -1))
+    values = {"begin": begin, "middle": half, "end": end, "at": middle + 1, "epochs": len(dev)}
+    return Answer("first" if begin - half > half - end else "second", values)
 
 
 def _column(case: Case, name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import (
+from glassformer.extensions.lessons.library.lesson import (
     ROUNDING,
     Answer,
     Case,
@@ -22,13 +22,11 @@ from glassformer.extensions.lessons.library.case import (
     between,
     clear,
     counted,
-    outputs,
     refuse_if,
-    worded,
-    written,
 )
 from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
+from transformer.analysis.head_statistics import entropy
 from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, without_parameters, worth_seeing
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
@@ -148,7 +146,7 @@ def best_key(case: Case) -> Answer:
     options = tuple(Option(words[key], f"{key + 1} · {pieces[key]}: {_geometry(found, key)}") for key in sorted(chosen))
     values = {"key": pieces[best], "dot": float(found.dots[best]), "next": float(found.dots[second])}
     source = EVERY_PART.attention(found.kind).keys_from == "encoder"
-    return Answer(right=words[best], options=options, values=values, variant="source" if source else "own")
+    return Answer(words[best], values, options=options, variant="source" if source else "own")
 
 
 def _geometry(found: Walk, key: int) -> str:
@@ -167,14 +165,14 @@ def scaling_effect(case: Case) -> Answer:
     before, after = float(raw.max()), float(scaled.max())
     refuse_if(abs(before - after) < ROUNDED, Refusal.NO_EFFECT)
     right = "changes" if not kept else ("falls" if after < before else "rises")
-    return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
+    return Answer(right, {"raw": before, "w": after})
 
 
 def share_of_row(case: Case) -> Answer:
     """The weight of the second-best key: its share of the sum of all e to the power of a score."""
     found, key = walk_of(case), case.at("second_key")
     values = {"e": float(found.exps[key]), "total": found.total, "w": float(found.weights[key])}
-    return Answer(right=float(found.weights[key]), values=values, usual=float(found.exps[key]))
+    return Answer(float(found.weights[key]), values, usual=float(found.exps[key]))
 
 
 def outside_band(case: Case) -> Answer:
@@ -187,7 +185,7 @@ def outside_band(case: Case) -> Answer:
     added = values.sum(axis=0)  # as if all weights were 1
     beyond = int(((added < least - rounding) | (added > most + rounding)).sum())
     count = int(outside.sum())
-    return Answer(right=float(count), values={"outside": count, "beyond": beyond}, usual=float(beyond))
+    return Answer(float(count), {"outside": count, "beyond": beyond}, usual=float(beyond))
 
 
 def own_key_rows(case: Case) -> Answer:
@@ -204,7 +202,7 @@ def own_key_rows(case: Case) -> Answer:
     own = int((best == np.arange(len(best))).sum())
     n = len(best)
     variant = "none" if own == 0 else ("every" if own == n else ("most" if 2 * own > n else "some"))
-    return Answer(right=float(own), values={"k": own, "n": n}, variant=variant, usual=float(n))
+    return Answer(float(own), {"k": own, "n": n}, variant=variant, usual=float(n))
 
 
 def self_attention(case: Case) -> dict[str, Any]:
@@ -223,8 +221,7 @@ def own_share_without_parameters(case: Case) -> Answer:
     plain, scaled = (float((weights * equal).sum(axis=-1).mean()) for weights in found)
     heads = (case.trace.maps(kind) * equal).sum(axis=-1).mean(axis=-1)  # [layer, head]
     right = between(OWN_SHARE, scaled, ("little", "part", "all"))
-    values = {"plain": plain, "scaled": scaled, "least": float(heads.min()), "most": float(heads.max())}
-    return Answer(right=right, options=worded("little", "part", "all"), values=values)
+    return Answer(right, {"plain": plain, "scaled": scaled, "least": float(heads.min()), "most": float(heads.max())})
 
 
 def look_up(case: Case) -> Answer:
@@ -236,7 +233,7 @@ def look_up(case: Case) -> Answer:
     left, blend = (int((one.maps(kind)[layer, head, row] > COUNTS).sum()) for one in (cold, case.trace))
     seen = int(case.trace.mask(kind, layer)[row].sum())
     values = {"left": left, "m": blend, "seen": seen, "do": str(change), "forced": _forced(case)}
-    return Answer(right=float(left), values=values, usual=float(seen))
+    return Answer(float(left), values, usual=float(seen))
 
 
 def _forced(case: Case) -> str:
@@ -268,8 +265,7 @@ def variance_of_products(case: Case) -> Answer:
     power = np.log(middle / small) / np.log(WIDTHS[1] / WIDTHS[0])
     right = min(powers, key=lambda word: abs(powers[word] - power))
     own = found.dots[found.allowed]
-    values = {"small": small, "middle": middle, "large": large, "spread": float(own.std())}
-    return Answer(right=right, options=worded(*powers), values=values)
+    return Answer(right, {"small": small, "middle": middle, "large": large, "spread": float(own.std())})
 
 
 @cache
@@ -285,7 +281,7 @@ def undivided_top(case: Case) -> Answer:
     raw, scaled = _both(case)
     top, least = float(raw.max()), float(scaled.max())
     right = between(NEARLY_ALL, top, ("most", "nearly", "all"))
-    return Answer(right=right, options=worded("most", "nearly", "all"), values={"raw": top, "w": least})
+    return Answer(right, {"raw": top, "w": least})
 
 
 def sensitivity(case: Case) -> Answer:
@@ -297,8 +293,8 @@ def sensitivity(case: Case) -> Answer:
     times = _slope(raw) / (_slope(scaled) * walk_of(case).how.scale)
     right = between((HARDLY, 1.0), times, ("hardly", "less", "more"))
     share = f"{times:.0%}" if times >= LEAST_SHOWN else say("less than 1%")
-    values = {"share": share, "times": times, "bits": _entropy(scaled), "raw_bits": _entropy(raw)}
-    return Answer(right=right, options=worded("hardly", "less", "more"), values=values, variant=right)
+    bits, raw_bits = entropy(np.stack([scaled, raw])).tolist()
+    return Answer(right, {"share": share, "times": times, "bits": bits, "raw_bits": raw_bits})
 
 
 def undivided_output(case: Case) -> Answer:
@@ -314,15 +310,15 @@ def divided_by_d_model(case: Case) -> Answer:
 
 
 def _output(case: Case, change: Intervention) -> Answer:
-    written(case, least=1)
+    case.written(least=1)
     trace, other = case.trace, case.changed(change)
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
     refuse_if(same_text and not same_ids, Refusal.NO_WINNER)
     longer = max(trace.n_steps, other.n_steps)
     differ = longer - sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
-    values = {**outputs(trace, other), "do": str(change), "differ": differ, "longer": longer}
+    values = {**case.outputs(other), "do": str(change), "differ": differ, "longer": longer}
     right = "same" if same_ids else ("some" if 2 * differ <= longer else "most")
-    return Answer(right=right, options=worded("same", "some", "most"), values=values, variant=right)
+    return Answer(right, values)
 
 
 def nearest_similarity(case: Case) -> Answer:
@@ -345,8 +341,7 @@ def nearest_similarity(case: Case) -> Answer:
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     refuse_if(apart[second] - apart[first] < CLEARLY, Refusal.NO_WINNER)
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
-    values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}
-    return Answer(right=first, options=worded(*apart), values=values, variant=first)
+    return Answer(first, {**apart, "sigma": sigma, "do": do, "forced": _forced(case)})
 
 
 def _both(case: Case) -> tuple[np.ndarray, np.ndarray]:
@@ -359,8 +354,3 @@ def _both(case: Case) -> tuple[np.ndarray, np.ndarray]:
 def _slope(weights: np.ndarray) -> float:
     """The norm of the softmax's derivative, diag(w) - w wᵀ."""
     return float(np.linalg.norm(np.diag(weights) - np.outer(weights, weights)))
-
-
-def _entropy(weights: np.ndarray) -> float:
-    positive = weights[weights > 0]
-    return float(-(positive * np.log2(positive)).sum())

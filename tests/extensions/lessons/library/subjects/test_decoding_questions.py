@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import decoding_questions, oracles

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.subjects import faults_questions
+from glassformer.extensions.lessons.library.subjects import masks_questions
 from tests.extensions.doctor.library.planted import of_class
 from tests.extensions.doctor.library.planted import told as told_of
 from tests.extensions.lessons.library.posed import approx, case, picked, told
@@ -49,8 +49,8 @@ def loss_of(checkpoint, run):
 
 
 def test_parameters_read_with_another_number_of_heads(run):
-    posed = picked(faults_questions.wrong_heads, run)
-    answer = faults_questions.misread_heads(posed)
+    posed = picked(masks_questions.wrong_heads, run)
+    answer = masks_questions.misread_heads(posed)
     misread = told_of(n_heads=posed.picked["told"])(run.checkpoint)
     output = misread.run(run.trace.query.source).output_text
     loss, loss_told = (approx(loss_of(one, run), abs=1e-4) for one in (run.checkpoint, misread))
@@ -64,14 +64,14 @@ SEVERAL = (OWN["zh-en"], "他喜欢吃苹果和面包。", "孩子们昨天在�
 
 @pytest.mark.parametrize("sentence", SEVERAL)
 def test_rows_that_move_are_those_of_a_model_with_that_fault(sentence):
-    run = picked(faults_questions.mask_evidence, case("zh-en", sentence))
+    run = picked(masks_questions.mask_evidence, case("zh-en", sentence))
     plants = {
         "none": lambda same: same,
         "off": masked(lambda n: torch.ones(1, 1, n, n, dtype=torch.bool)),
         "peek": masked(lambda n: causal_mask(n, offset=1)[..., :n]),
     }
     found, read = run.picked, list(run.trace.read_ids)
-    assert faults_questions.planted_mask(run).right == found["planted"]
+    assert masks_questions.planted_mask(run).right == found["planted"]
     other = list(read)
     other[found["place"] - 1] = run.checkpoint.tgt_tokenizer.id_of(found["other"])
     for name, plant in plants.items():
@@ -82,7 +82,7 @@ def test_rows_that_move_are_those_of_a_model_with_that_fault(sentence):
 
 def test_evidence_of_all_faults_is_planted_somewhere():
     words = ("houses", "garden", "window", "bridge", "planet", "silver", "orange", "forest")
-    assert len({faults_questions.mask_evidence(case("reverse", word))["planted"] for word in words}) > 2
+    assert len({masks_questions.mask_evidence(case("reverse", word))["planted"] for word in words}) > 2
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("en-fr", OWN["en-fr"]), ("reverse", "glass")])
@@ -90,7 +90,7 @@ def test_pads_change_an_output_from_that_number_on(name, sentence):
     run = case(name, sentence)
     config, ids, decode = run.checkpoint.config, list(run.trace.src_ids), run.checkpoint.tgt_tokenizer.decode
     answer, blind, expected = (
-        faults_questions.pads_until_it_shows(run),
+        masks_questions.pads_until_it_shows(run),
         of_class(SourcePadsSeen)(run.checkpoint),
         "never",
     )
@@ -104,22 +104,22 @@ def test_pads_change_an_output_from_that_number_on(name, sentence):
 
 
 def test_the_first_nan_is_in_the_weights(run):
-    answer, n = faults_questions.first_nan(run), len(run.trace.read_ids)
+    answer, n = masks_questions.first_nan(run), len(run.trace.read_ids)
     told(answer, "weights", site="decoder.0.self_attn.weights", rows=n, n=n)
     assert 0 < answer.values["bad"] < answer.values["all"]
 
 
 def test_pieces_are_shifted_as_a_tokenizer_with_one_piece_more_would(run):
-    posed = picked(faults_questions.shifted_pieces, run)
+    posed = picked(masks_questions.shifted_pieces, run)
     special, unknown = run.checkpoint.src_tokenizer.is_special, run.checkpoint.config.unk_id
     shifted = [i if special(i) and i != unknown else i + 1 for i in run.trace.src_ids]
     assert not any(map(special, shifted[:-1]))
-    answer = faults_questions.sureness_of_nonsense(posed)
+    answer = masks_questions.sureness_of_nonsense(posed)
     other = run.changed(*parse(answer.values["do"]))
     assert list(other.src_ids) == shifted
     before, after = (
         float(np.mean(one.log_probs[np.arange(one.n_steps), list(one.tgt_ids)])) for one in (run.trace, other)
     )
-    same = abs(after - before) < faults_questions.SURE_NATS
+    same = abs(after - before) < masks_questions.SURE_NATS
     right = "same" if same else "less" if after < before else "more"
     told(answer, right, after=other.output_text, sure_after=approx(-after, abs=1e-3))

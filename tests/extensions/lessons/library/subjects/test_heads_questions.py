@@ -8,7 +8,7 @@ import torch
 
 from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph
 from glassformer.extensions.effects.attribution.target import ask
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import heads_questions as heads

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import inside_questions
 from tests.extensions.lessons.library.posed import approx, case, picked, told
 from tests.extensions.lessons.library.subjects.conftest import RUNS

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import looking_questions
 from tests.extensions.lessons.library.posed import approx, picked, told
 from transformer.model.taps import Replacer, tap_of

@@ -78,7 +78,7 @@ def test_without_the_division(run):
     answer, times = pose(SCALING[2], run).answer, slope(dots, 1.0) / slope(dots, 1 / root)
     bits = approx(-sum(w * math.log2(w) for w in scaled), abs=1e-3)
     told(answer, answer.right, times=approx(times, rel=1e-3, abs=1e-6), bits=bits)
-    assert answer.variant == ("hardly" if times < 0.1 else "less" if times < 1 else "more")
+    assert answer.right == ("hardly" if times < 0.1 else "less" if times < 1 else "more")
 
 
 def slope(dots, scale):

@@ -6,7 +6,7 @@ import pytest
 from glassformer import charts
 from glassformer.charts.marks import Scale
 from glassformer.charts.theme import DARK_COLORS, literal
-from glassformer.extensions.training_page.charts.training import Snapshots
+from glassformer.extensions.training_page.charts import Snapshots
 
 EPOCHS = [1, 2, 3]
 

@@ -4,15 +4,15 @@ First the form and its notes; then the training's progress, in a fragment that r
 the sidebar's menu as soon as it exists.
 """
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from glassformer.charts.theme import Spec
-from glassformer.extensions.training_page import session_trainings
+from glassformer.extensions.training_page import session_trainings, watch_choices, watch_pictures
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training, TrainingProgress
-from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
-from glassformer.extensions.training_page.watch.watch_choices import (
+from glassformer.extensions.training_page.watch_choices import (
     LIMITS,
     MOST_PARAMETERS,
     OWN,
@@ -39,16 +39,9 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
-from transformer.model.config_fields import NormPlace
-from transformer.model.position_kinds import KINDS
 
-CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (
-    "watch_current",
-    "watch_form",
-    "watch_chosen",
-    "watch_problem",
-    "watch_from_card",
-)
+CURRENT, FORM, CHOSEN = "watch_current", "watch_form", "watch_chosen"
+PROBLEM, FROM_CARD = "watch_problem", "watch_from_card"
 CHART, LATEST, COMPARED = "training_growing", "training_latest", "training_compared"
 TEXT, FILE = "watch_text", "watch_file"
 LOOK_SECONDS: Final = 2.0
@@ -76,7 +69,7 @@ def _part() -> None:
     training = _current()
     if training is None or st.session_state.get(FORM):
         if training is not None:
-            st.button(say("Back to the training"), key=f"{_KEY}back", icon=":material/arrow_back:", on_click=_back)
+            _button(say("Back to the training"), "back", "arrow_back", _show_form, False)
         _form()
         return
     seen = session_trainings.trainings().look(training)
@@ -149,14 +142,12 @@ def _form() -> None:
 
 def _chosen() -> Choices:
     """The widgets' values."""
-    return watch_choices.with_settings(
-        Choices(), {name: st.session_state.get(f"{_KEY}{name}", value) for name, value in vars(Choices()).items()}
-    )
+    return Choices(**{name: st.session_state.get(f"{_KEY}{name}", value) for name, value in vars(Choices()).items()})
 
 
 def _task() -> None:
     tasks = {**{name: task.title for name, task in TASKS.items()}, OWN: say("My own pairs")}
-    st.segmented_control(say("Task"), list(tasks), format_func=tasks.__getitem__, required=True, **_of("task"))
+    st.segmented_control(say("Task"), required=True, **_of("task", tasks))
     if (task := TASKS.get(st.session_state[f"{_KEY}task"])) is not None:
         st.caption(task.example)
 
@@ -166,15 +157,11 @@ def _choices() -> Choices:
     with first:
         st.slider(say("Layers in each stack"), 1, watch_choices.MOST_LAYERS, **_of("layers"))
         st.segmented_control(say("Heads"), list(watch_choices.HEADS), required=True, **_of("heads"))
-        st.selectbox(say("Positions"), list(KINDS), format_func=POSITIONS.__getitem__, **_of("positions"))
-        st.selectbox(say("Train"), list(_COMPARE), format_func=_COMPARE.__getitem__, **_of("compare"))
+        st.selectbox(say("Positions"), **_of("positions", POSITIONS))
+        st.selectbox(say("Train"), **_of("compare", _COMPARE))
     with second:
-        norms = list(get_args(NormPlace)[:2])
-        st.segmented_control(say("Norm"), norms, format_func=_NORMS.__getitem__, required=True, **_of("norm"))
-        kinds = list(_NORM_KINDS)
-        st.segmented_control(
-            say("Kind of norm"), kinds, format_func=_NORM_KINDS.__getitem__, required=True, **_of("norm_kind")
-        )
+        st.segmented_control(say("Norm"), required=True, **_of("norm", _NORMS))
+        st.segmented_control(say("Kind of norm"), required=True, **_of("norm_kind", _NORM_KINDS))
         rates = list(watch_choices.RATES)
         st.select_slider(say("Highest learning rate"), rates, format_func=lambda rate: f"{rate:g}", **_of("rate"))
         st.toggle(say("Warm-up"), **_of("warmup"))
@@ -194,9 +181,10 @@ _LEAK: Final = say(
 )
 
 
-def _of(name: str) -> dict[str, Any]:
-    """The common arguments of all widgets of the form."""
-    return {"key": f"{_KEY}{name}", "persist_state": KEEP}
+def _of(name: str, called: Mapping[Any, str] | None = None) -> dict[str, Any]:
+    """The common arguments of all widgets of the form, and of those in which something with a name is chosen."""
+    among = {} if called is None else {"options": list(called), "format_func": called.__getitem__}
+    return {"key": f"{_KEY}{name}", "persist_state": KEEP, **among}
 
 
 def _pairs() -> Pairs | None:
@@ -236,7 +224,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
     plan = attempt(lambda: watch_choices.plan(chosen, pairs))
     if plan is None:
         return False
-    n = watch_choices.check(chosen, pairs)
+    n = watch_choices.n_parameters(plan)
     st.caption(say("The model will have {n:,} parameters, of at most {most:,}.", n=n, most=MOST_PARAMETERS))
     _commands(plan)
     return True
@@ -360,10 +348,9 @@ def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
         left = say("about {time} left", time=time_of(now.left))
         st.progress(min(now.step / max(now.steps, 1), 1.0), text=drawing.plain(joined(" · ", [_at(now), rate, left])))
     elif seen.state == "done":
-        whole = now.step >= now.steps
-        said = (
-            say("The training is done.") if whole else say("The time was up; the training ended before its last step.")
-        )
+        said = say("The training is done.")
+        if now.step < now.steps:
+            said = say("The time was up; the training ended before its last step.")
         st.success(drawing.plain(joined(" ", [said, _at(now)])), icon=":material/check_circle:")
     elif seen.state == "cancelled":
         st.info(drawing.with_code(joined(" ", [say("The training was stopped."), *[_at(now)] * bool(now.step)])))
@@ -371,8 +358,7 @@ def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
         st.error(drawing.with_code(seen.problem or say("The training failed.")))
     if len(training.outs) > 1:
         n = [*training.outs].index(training.now.name) + 1
-        where = say("Model {n} of {total}; each that has begun is in the sidebar.", n=n, total=len(training.outs))
-        st.caption(where)
+        st.caption(say("Model {n} of {total}; each that has begun is in the sidebar.", n=n, total=len(training.outs)))
     elif training.has_model:
         n = len(snapshots.steps(training.out))
         told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
@@ -390,17 +376,11 @@ def _steer(training: Training, seen: JobStatus, name: str) -> None:
     """Draw the training's buttons."""
     with st.container(horizontal=True, gap="small"):
         if seen.is_under_way:
-            st.button(say("Stop the training"), key=f"{_KEY}stop", icon=":material/stop:", on_click=_stop, args=(name,))
+            _button(say("Stop the training"), "stop", "stop", _stop, name)
             return
         if seen.state != "done" or _is_cut(training):
             more = MOST_MINUTES if seen.state == "done" else None
-            st.button(
-                say("Go on with the training"),
-                key=f"{_KEY}resume",
-                icon=":material/play_arrow:",
-                on_click=_go_on,
-                args=(name, more),
-            )
+            _button(say("Go on with the training"), "resume", "play_arrow", _go_on, name, more)
         if training.has_model:
             st.download_button(
                 say("Save the checkpoint (zip)"),
@@ -411,10 +391,14 @@ def _steer(training: Training, seen: JobStatus, name: str) -> None:
                 on_click="ignore",
                 icon=":material/download:",
             )
-        st.button(say("Train another model"), key=f"{_KEY}new", icon=":material/add:", on_click=_another)
-        st.button(say("Delete"), key=f"{_KEY}delete", icon=":material/delete:", on_click=_delete, args=(name,))
+        _button(say("Train another model"), "new", "add", _show_form, True)
+        _button(say("Delete"), "delete", "delete", _delete, name)
     if (problem := st.session_state.get(PROBLEM)) is not None:
         st.error(drawing.with_code(problem))
+
+
+def _button(label: str, name: str, icon: str, do: Callable[..., None], *args: object) -> None:
+    st.button(label, key=f"{_KEY}{name}", icon=f":material/{icon}:", on_click=do, args=args)
 
 
 def _is_cut(training: Training) -> bool:
@@ -439,12 +423,8 @@ def _go_on(name: str, minutes: float | None) -> None:
         st.session_state[PROBLEM] = error.sentence
 
 
-def _back() -> None:
-    st.session_state[FORM] = False
-
-
-def _another() -> None:
-    st.session_state[FORM] = True
+def _show_form(is_shown: bool) -> None:
+    st.session_state[FORM] = is_shown
 
 
 def _delete(name: str) -> None:

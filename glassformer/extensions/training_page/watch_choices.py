@@ -5,24 +5,25 @@ command of this program, or the user's own pairs, of which some are held out for
 models alike, one after the other: from a minimal one to the chosen one, or with each kind of positions.
 """
 
+import argparse
 import io
 import json
 import random
 import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
+from glassformer.extensions.training import train_command
 from glassformer.extensions.training.library.preparation import NOISE
 from glassformer.extensions.training.library.preparation import TASKS as FILES
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training
 from transformer.checkpoint.snapshots import folder_of
 from transformer.errors import DataError, QueryError
 from transformer.i18n import ENGLISH, Sentence, languages, said, say
-from transformer.model.config import ModelConfig
 from transformer.model.config_fields import NormKind, NormPlace
 from transformer.model.position_kinds import PositionKind
 from transformer.runs.sentence_files import FileLimits, SentenceLine, read_bytes, read_text
@@ -148,10 +149,10 @@ def compared(chosen: Choices) -> dict[str, Choices]:
         return {kind: replace(chosen, positions=kind) for kind in POSITIONS if kind != "none"}
     if not chosen.compare:
         return {"": chosen}
-    now = with_settings(chosen, {name: least for name, (least, _) in PARTS.items()})
+    now = replace(chosen, **{name: least for name, (least, _) in PARTS.items()})  # type: ignore[arg-type]
     found = {MINIMAL: now}
     for name in PARTS:
-        more = with_settings(now, {name: getattr(chosen, name)})
+        more = replace(now, **{name: getattr(chosen, name)})
         if more != now:  # or the chosen model does not have it either
             found[name] = now = more
     return found
@@ -267,51 +268,21 @@ def _pair(line: SentenceLine, label: str) -> tuple[str, str]:
     return line.source, line.reference or ""
 
 
-def config_of(chosen: Choices, pairs: Pairs | None = None) -> ModelConfig:
-    """The model that is chosen, with as many pieces as it has at most."""
-    if pairs is not None:
-        n_pieces, longest = pairs.n_pieces(), pairs.longest()
-    else:
-        task = TASKS[chosen.task]
-        far = task.lengths if chosen.compare == "positions" else None
-        n_pieces, longest = _SPECIAL + task.characters, far[2] if far else task.longest
-    return ModelConfig(
-        n_encoder_layers=chosen.layers,
-        n_decoder_layers=chosen.layers,
-        d_model=WIDTH,
-        n_heads=chosen.heads,
-        d_ff=FEED_FORWARD,
-        src_vocab_size=n_pieces,
-        tgt_vocab_size=n_pieces,
-        shared_vocab=True,
-        norm=chosen.norm,
-        norm_kind=chosen.norm_kind,
-        final_norm=chosen.norm == "pre" and chosen.norm_kind != "none",
-        residual=chosen.residual,
-        gated=chosen.gated,
-        activation="silu" if chosen.gated else "relu",
-        score_scale=None if chosen.scaled else 1.0,
-        positions=chosen.positions,
-        max_len=longest,
-    )
+@cache
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    train_command.add(parser)
+    return parser
 
 
-def check(chosen: Choices, pairs: Pairs | None = None) -> int:
-    """The parameters of the model, of several the most. Raises `QueryError`: there are too many of them."""
-    n = max(config_of(one, pairs).count_parameters() for one in compared(chosen).values())
-    if n > MOST_PARAMETERS:
-        raise QueryError(
-            "This model would have {n:,} parameters, but a model that is trained here may have at most {most:,}. "
-            "Choose fewer layers.",
-            n=n,
-            most=MOST_PARAMETERS,
-        )
-    return n
+def n_parameters(made: Plan) -> int:
+    """The parameters of the model, of several the most."""
+    configs = (train_command.config_of(_options().parse_args(words)) for _, *words in made.trains.values())
+    return max(config.count_parameters() for config in configs)
 
 
 def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
-    """The commands of a training, and the files that they read. Raises `QueryError` as `check`."""
-    check(chosen, pairs)
+    """The commands of a training, and the files that they read. Raises `QueryError`: a model would be too large."""
     minutes = min(float(chosen.minutes), MOST_MINUTES)
     files = {} if pairs is None else {"train.tsv": _tsv(pairs.train), "dev.tsv": _tsv(pairs.dev)}
     folder, scored, models = "" if pairs else "data/", "", compared(chosen)
@@ -332,23 +303,34 @@ def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
         commands.append(_train(one, name, folder, pairs, card=card, minutes=minutes / len(models)))
         if scored:
             commands.append(("evaluate", name, "--pairs", scored, "--by-length", f"{name}.csv"))
-    return Plan(name=name, commands=tuple(commands), files=files, minutes=minutes)
+    made = Plan(name=name, commands=tuple(commands), files=files, minutes=minutes)
+    if (n := n_parameters(made)) > MOST_PARAMETERS:
+        raise QueryError(
+            "This model would have {n:,} parameters, but a model that is trained here may have at most {most:,}. "
+            "Choose fewer layers.",
+            n=n,
+            most=MOST_PARAMETERS,
+        )
+    return made
 
 
 def _train(
     chosen: Choices, name: str, folder: str, pairs: Pairs | None, *, card: str, minutes: float
 ) -> tuple[str, ...]:
-    config = config_of(chosen, pairs)
     in_characters = pairs is None or pairs.in_characters
-    most = _FEWER_TOKENS if chosen.compare else _BATCH
-    batch = min(TASKS[chosen.task].batch, most) if pairs is None else pairs.batch_tokens()
+    if pairs is not None:
+        n_pieces, longest, batch = pairs.n_pieces(), pairs.longest(), pairs.batch_tokens()
+    else:
+        task, most = TASKS[chosen.task], _FEWER_TOKENS if chosen.compare else _BATCH
+        far = task.lengths if chosen.compare == "positions" else None
+        n_pieces, longest, batch = _SPECIAL + task.characters, far[2] if far else task.longest, min(task.batch, most)
     n_snapshots = SNAPSHOTS if in_characters and not chosen.compare else SNAPSHOTS // 2
     options: dict[str, object] = {
         "train": f"{folder}train.tsv", "dev": f"{folder}dev.tsv", "out": name, "card": card,
         "layers": chosen.layers, "d-model": WIDTH, "heads": chosen.heads, "d-ff": FEED_FORWARD,
-        "pieces": "char" if in_characters else "unigram", "src-vocab": config.src_vocab_size,
-        "norm": chosen.norm, "norm-kind": chosen.norm_kind, "activation": config.activation,
-        "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
+        "pieces": "char" if in_characters else "unigram", "src-vocab": n_pieces,
+        "norm": chosen.norm, "norm-kind": chosen.norm_kind, "activation": "silu" if chosen.gated else "relu",
+        "positions": chosen.positions, "max-len": longest, "dropout": 0, "smoothing": 0,
         "batch-tokens": batch,
         "epochs": chosen.epochs, "max-minutes": f"{minutes:g}", "rate": f"{chosen.rate:g}",
         "warmup": WARMUP if chosen.warmup else 0, "seed": SEED, "snapshots": n_snapshots, "save-minutes": SAVE_MINUTES,
@@ -379,11 +361,6 @@ def _card(chosen: Choices, pairs: Pairs | None, label: Sentence | None) -> dict[
 
 def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
     return "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
-
-
-def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
-    """Choices with other values, by the names of the fields; unknown names are ignored."""
-    return replace(chosen, **{name: value for name, value in values.items() if name in asdict(chosen)})  # type: ignore[arg-type]
 
 
 COMMANDS = "commands.txt"

@@ -14,12 +14,12 @@ from glassformer.charts.grammar import stroke
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec
-from glassformer.extensions.training.library.length_scores import LengthScore, read_lengths
+from glassformer.extensions.training.library.held_out_scores import LengthScore, read_lengths
 from glassformer.extensions.training_page import session_trainings
-from glassformer.extensions.training_page.charts.training import NAMES_BELOW, Points, side_by_side_spec
+from glassformer.extensions.training_page.charts import NAMES_BELOW, Points, side_by_side_spec
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
-from glassformer.extensions.training_page.watch.watch_choices import label_of, lengths_of
+from glassformer.extensions.training_page.watch_choices import label_of, lengths_of
 from glassformer.runs import loading
 from glassformer.runs.map_axes import MapAxes, head_of_kind, sides
 from glassformer.runs.picture import Part

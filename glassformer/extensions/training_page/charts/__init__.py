@@ -1,1 +1,0 @@
-"""Charts of trainings: plain figures, as those of `charts`."""
