@@ -78,7 +78,7 @@ export function makeKeyboard(view, click) {
   const live = make("div", "gf-grid-said", "", { "aria-live": "polite" });
   row.append(cell);
   grid.append(row);
-  view.root.append(grid, live);
+  view.sheet.append(grid, live);
   const at = { row: 0, column: 0 };
   const look = () => {
     const cells = cellsOf(view);

@@ -64,9 +64,9 @@ const HIDDEN_LABEL = ":is(.xtick, .ytick) > text[style*='display: none']";
  * twice where labels are longer or shorter. And where each label fitted, Plotly need not measure all of them again.
  * @param {View} view @param {Layout} layout
  */
-export function steady({ plot, sent, kept, frames, width, height, scale }, layout) {
+export function steady({ plot, sent, kept, frames, room }, layout) {
   const drawn = plot._fullLayout?._size;
-  if (!frames || !drawn || JSON.stringify([width, height, scale]) !== kept.room || kept.sent !== sent) return;
+  if (!frames || !drawn || room !== kept.room || kept.sent !== sent) return;
   layout.margin = { ...layout.margin, l: Math.max(layout.margin?.l ?? 0, drawn.l) };
   if (plot.querySelector(HIDDEN_LABEL)) return;
   for (const name of axisNames(layout)) layout[name].ticklabeloverflow = "allow";
