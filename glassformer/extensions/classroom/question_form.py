@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, lesson_questions, predictions, step_links
-from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lesson_questions import Found
+from glassformer.extensions.classroom import lesson, predictions, step_links
+from glassformer.extensions.classroom.lesson import Found, LessonStepRef
 from glassformer.extensions.classroom.predictions import Prediction
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.lessons.library.posing import number_in
@@ -19,7 +18,7 @@ from glassformer.extensions.rooms.room import LEAST_VOTES, MOST_CHOICES, OpenedR
 from glassformer.extensions.rooms.room_view import room_counts
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
-from glassformer.state import global_params, session
+from glassformer.state import global_params
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say
 
@@ -59,9 +58,7 @@ def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labe
 def answer(place: LessonStepRef, key: str, checkpoint: Checkpoint) -> None:
     """Callback: the learner commits to what the widget with a key says; then the page shows what was covered."""
     given = str(st.session_state.get(key) or "").strip()
-    source = st.session_state.get(session.SOURCE) or ""
-    typed = given if lesson.step_of(place).ask.form == "piece" else ""
-    found = lesson_questions.posed(place, checkpoint, source, given=typed)
+    found = _posed(place, checkpoint, given)
     if not isinstance(found, Posed):
         return
     why = _refused(found, given)
@@ -76,15 +73,24 @@ def answer(place: LessonStepRef, key: str, checkpoint: Checkpoint) -> None:
         else:
             room_session.vote(words_of(found).index(given))
         return  # the teacher shows the answer
+    _show(place, found, checkpoint)
+
+
+def _posed(place: LessonStepRef, checkpoint: Checkpoint, given: str) -> Found:
+    """The question of a step to the learner's sentence, with what was given if that is a piece."""
+    typed = given if lesson.step_of(place).ask.form == "piece" else ""
+    return lesson.posed(place, checkpoint, lesson.source(), given=typed)
+
+
+def _show(place: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> None:
+    """Have the page show what belongs to the answer."""
     if step_links.at_the_step(place) and found.then() != found.link():
-        there = step_links.parameters(place, checkpoint, then=True)
-        st.query_params.from_dict(global_params.beside(there))
+        st.query_params.from_dict(global_params.beside(step_links.parameters(place, checkpoint, then=True)))
 
 
-def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
+def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint) -> bool:
     """Show the prediction, whether it is right, and the run's answer; False if the question has changed."""
-    step = lesson.step_of(place)
-    found = lesson_questions.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
+    found = _posed(place, checkpoint, given.choice)
     if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
         return False
     st.markdown(drawing.strong(found.question))
@@ -130,14 +136,9 @@ def called(found: Posed, given: str) -> str:
 def _refused(found: Posed, given: str) -> str | None:
     """Why something is not an answer to a question; None if it is one."""
     form = found.step.ask.form
-    if form == "choice":
-        known = given in words_of(found)
-        return None if known else _NOTHING_GIVEN
-    if not given:
+    if not given or (form == "choice" and given not in words_of(found)):
         return _NOTHING_GIVEN
-    if form == "number" and number_in(given) is None:
-        return _A_NUMBER
-    return None
+    return _A_NUMBER if form == "number" and number_in(given) is None else None
 
 
 def ask(here: LessonStepRef | None, found: Found | None) -> None:
@@ -194,8 +195,7 @@ def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Pub
     """What a student sees who has voted, or has come too late."""
     given = predictions.of(here)
     if public.answered:
-        source = st.session_state.get(session.SOURCE) or ""
-        if given is None or not reveal(here, given, checkpoint, source):
+        if given is None or not reveal(here, given, checkpoint):
             solution(found)
         polling.results(public)
         return
@@ -234,5 +234,4 @@ def _show_answer(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, taug
     right = words_of(found).index(str(found.answer.right)) if compared else None
     told = "" if compared or public.own else true(found)
     polling.do(taught, Room.answer, right, told)
-    if step_links.at_the_step(here) and found.then() != found.link():
-        st.query_params.from_dict(global_params.beside(step_links.parameters(here, checkpoint, then=True)))
+    _show(here, found, checkpoint)

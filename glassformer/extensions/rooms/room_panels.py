@@ -233,7 +233,8 @@ def _join() -> None:
 
 def _open() -> None:
     try:
-        room_session.teach(ROOMS.open(*room_session.asking()))
+        opened = ROOMS.open(*room_session.asking())
+        room_session.enter(opened.code, opened)
     except RoomRefusedError as refused:
         if not ROOMS.store.away:
             st.session_state[REFUSED] = _WHY_NOT[refused.why]

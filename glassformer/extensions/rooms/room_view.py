@@ -9,10 +9,8 @@ Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
 
 import ipaddress
 import socket
-from collections.abc import Callable
-from functools import partial
 from html import escape
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 import segno
@@ -138,45 +136,28 @@ BAR: Final = "room_bar"
 _BAR = Element(BAR)
 _PRESENTER = Element("presenter")
 _COUNTS = Element("room_counts")
-# A student is counted and follows; a viewer, such as a projector, only looks on.
-Role = Literal["student", "teacher", "viewer"]
-
-
-def room_bar(
-    code: str,
-    *,
-    key: str,
-    role: Role,
-    secret: str = "",  # the teacher's; the teacher's browser tab keeps it for a reload
-    # The round and the student's choice, from 0; the browser posts it with its token.
-    vote: tuple[int, int] | None = None,
-    at: str = "",  # the shown URL, after the app's own
-    lesson: bool = False,  # whether the session is in a lesson, whatever the URL says
-    # Called when a tab that kept the secret was reloaded; `told_text(key, "teacher")` returns it.
-    on_teacher: Callable[[], None] | None = None,
-    on_left: Callable[[], None] | None = None,  # called when the user leaves an ended room
-) -> None:
-    """Draw the line."""
-    choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
-    payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson, "at": at}
-    _BAR.draw(payload, key=key, hears={"teacher": on_teacher, "votes": None, "left": on_left})
 
 
 def bar(page: str) -> None:
     """Draw the line of the room that the session is in, before a page."""
-    code, taught = room_session.current(), room_session.taught()
+    looks_on, taught = page == room_session.PROJECTOR, room_session.taught()
+    vote = None if looks_on else room_session.vote_given()
     st.html(BAR_RULES)
-    if page == room_session.PROJECTOR:
-        room_bar(code, key=BAR, role="viewer")
-    elif taught is None:
-        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", global_params.guidance().is_set
-        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=room_session.leave)
-        line(vote=room_session.vote_given(), at=at, lesson=in_lesson)
-    else:
-        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=room_session.leave)
+    payload = {
+        "code": room_session.current(),
+        # A student is counted and follows; a viewer only looks on.
+        "role": "viewer" if looks_on else "student" if taught is None else "teacher",
+        "secret": "" if looks_on or taught is None else taught.secret,  # the teacher's tab keeps it for a reload
+        # For the browser to post with its token.
+        "choice": None if vote is None else dict(zip(("round", "choice"), vote, strict=True)),
+        "lesson": global_params.guidance().is_set,  # whatever the URL says
+        "at": f"{page}?{urlencode(st.query_params.to_dict())}",
+    }
+    _BAR.draw(payload, key=BAR, hears={"teacher": _know_again, "votes": None, "left": room_session.leave})
 
 
 def _know_again() -> None:
+    """Callback: a tab that has kept the secret was reloaded."""
     room_session.become_teacher(told_text(BAR, "teacher"))
 
 
