@@ -1,5 +1,5 @@
 // @ts-check
-// Small things around elements: colours of the theme, and text that goes in as text.
+// Small things around elements: colours of the theme, text that goes in as text, keys and clicks.
 
 import { say } from "./i18n.js";
 
@@ -142,4 +142,21 @@ export function pieceText(piece, className = "gf-piece") {
     } else if (part) element.append(part);
   }
   return element;
+}
+
+/**
+ * Whether an event comes without a key that gives it another meaning.
+ * @param {KeyboardEvent | MouseEvent} event
+ */
+export function isPlain({ ctrlKey, altKey, metaKey }) {
+  return !ctrlKey && !altKey && !metaKey;
+}
+
+/**
+ * The place that is wanted, or the last one that there is that way.
+ * @param {number} wanted
+ * @param {number} count of the places, which are counted from 0
+ */
+export function clamped(wanted, count) {
+  return Math.max(0, Math.min(wanted, count - 1));
 }

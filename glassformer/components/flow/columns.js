@@ -2,8 +2,7 @@
 // The two columns of pieces: made once, filled for new data, and moved over by keyboard. One piece of each is reached
 // with Tab, the one that had the focus last.
 
-import { make, pieceText } from "../common/dom.js";
-import { clamped, isPlain } from "../common/keys.js";
+import { clamped, isPlain, make, pieceText } from "../common/dom.js";
 import { say } from "../common/i18n.js";
 import { letGo, point, togglePin } from "./acts.js";
 import { OTHER, pinned } from "./choices.js";

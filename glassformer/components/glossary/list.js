@@ -1,9 +1,8 @@
 // @ts-check
 // All terms of the glossary, with a field to search in and a link to where each is seen.
 
-import { make, set } from "../common/dom.js";
-import { isPlain } from "../common/keys.js";
-import { openInPlace } from "../common/links.js";
+import { isPlain, make, set } from "../common/dom.js";
+import { openInPlace } from "../common/streamlit-page.js";
 import { mount } from "../common/mount.js";
 import { sayN, say, spoken } from "../common/i18n.js";
 

@@ -8,9 +8,8 @@
 
 import { mount } from "../common/mount.js";
 import { PAGE } from "../common/streamlit-page.js";
-import { finder } from "./matching.js";
-import { renewStops } from "./stops.js";
-import { blockOf, eachText, isShown } from "./texts.js";
+import { blockOf, eachText, finder, isShown } from "./matching.js";
+import { renewStops } from "./tip.js";
 import { hideTip, listen, makeTip } from "./tip.js";
 
 /** @import { Create, GlossaryMarksPayload, Show } from "../common/payloads.js" */

@@ -2,22 +2,19 @@
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
 import { make } from "../common/dom.js";
-import { openInPlace } from "../common/links.js";
+import { openInPlace } from "../common/streamlit-page.js";
 import { mount } from "../common/mount.js";
-import { isPresenting, typeScale } from "../common/present.js";
-import { fittedHeight, whatMakesRoom } from "../common/available-height.js";
+import { fittedHeight, isPresenting, typeScale, whatMakesRoom } from "../common/present.js";
 import { DARK_COLORS } from "../common/served.js";
 import { ask } from "../common/step.js";
 import { say } from "../common/i18n.js";
 import { leaveRoom, makeEdges } from "./edges.js";
 import { placeInFilm, planned, wrapFilm } from "./film.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
-import { markStep, moveMark } from "./follow.js";
-import { restoreGrid } from "./grid.js";
 import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
-import { follow, listen, showMoment, steady, watch } from "./step-display.js";
-import { decoded, parsedFigure } from "./numbers.js";
+import { follow, listen, markStep, moveMark, showMoment, steady, watch } from "./step-display.js";
+import { decoded, parsedFigure, restoreGrid } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
 

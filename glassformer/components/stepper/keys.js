@@ -2,7 +2,7 @@
 // Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else. And
 // clicks and keys for the source, where a piece is picked, to see who looks at it.
 
-import { clamped, isPlain } from "../common/keys.js";
+import { clamped, isPlain } from "../common/dom.js";
 import { offerStepper, runOf } from "../common/step.js";
 import { canPick } from "./chips.js";
 import { render, stepOf } from "./drawing.js";

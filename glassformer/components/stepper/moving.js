@@ -2,8 +2,7 @@
 // Moves from step to step, by buttons, a slider and the clock. Every step is taken here, at once; Python is told only
 // where the reader came to rest.
 
-import { icon, make, makeButton, set } from "../common/dom.js";
-import { clamped } from "../common/keys.js";
+import { clamped, icon, make, makeButton, set } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { isPage } from "../common/streamlit-page.js";

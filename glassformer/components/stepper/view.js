@@ -1,9 +1,8 @@
 // @ts-check
 // Steps through a finished run.
 
-import { make, set } from "../common/dom.js";
+import { clamped, make, set } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
-import { clamped } from "../common/keys.js";
 import { mount } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
 import { PAGE } from "../common/streamlit-page.js";

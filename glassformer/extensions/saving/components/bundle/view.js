@@ -3,7 +3,7 @@
 
 import { make, makeButton } from "../../../../components/common/dom.js";
 import { giveFrames, wantFrames } from "../../../../components/common/frames.js";
-import { atStep } from "../../../../components/common/links.js";
+import { atStep } from "../../../../components/common/streamlit-page.js";
 import { STYLES } from "../../../../components/common/served.js";
 import { currentStep, STEP_EVENT } from "../../../../components/common/step.js";
 import { component as flow } from "../../../../components/flow/view.js";

@@ -2,8 +2,7 @@
 // Moves through the training of a checkpoint. What a stop is stands there at once; Python is told where the reader
 // rests. While the training is played, each stop waits for the picture of the one before.
 
-import { icon, make, makeButton, set } from "../../../../components/common/dom.js";
-import { clamped, isPlain } from "../../../../components/common/keys.js";
+import { clamped, icon, isPlain, make, makeButton, set } from "../../../../components/common/dom.js";
 import { mount } from "../../../../components/common/mount.js";
 import { isPage } from "../../../../components/common/streamlit-page.js";
 import { say } from "../../../../components/common/i18n.js";
