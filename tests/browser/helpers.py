@@ -58,7 +58,7 @@ def open_page(page: Page, url: str) -> None:
     wait_for_idle(page)
 
 
-# What a click on a link of the menu does (glassformer/components/common/links.js).
+# What a click on a link of the menu does (glassformer/components/common/streamlit-page.js).
 _TURN = """there => {
   history.pushState({}, "", there);
   dispatchEvent(new PopStateEvent("popstate", { state: {} }));

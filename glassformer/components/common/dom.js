@@ -118,6 +118,33 @@ export function icon(path) {
   return svg;
 }
 
+/** The signs on buttons that move along something. */
+const SIGNS = {
+  first: "M6 5h2.2v14H6zM19 5v14l-9.5-7z",
+  back: "M17 5v14L6.5 12z",
+  play: "M8 4.5v15l11.5-7.5z",
+  pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z",
+  next: "M7 5v14l10.5-7z",
+  last: "M15.8 5H18v14h-2.2zM5 5v14l9.5-7z",
+};
+
+/** @param {keyof typeof SIGNS} name @param {string} label @param {() => void} act */
+export function signButton(name, label, act) {
+  return showSign(makeButton(`gf-button gf-${name}`, "", "", act), name, label);
+}
+
+/** @param {HTMLButtonElement} button @param {keyof typeof SIGNS} name @param {string} label */
+export function showSign(button, name, label) {
+  button.replaceChildren(icon(SIGNS[name]));
+  return set(button, { "aria-label": label, title: label });
+}
+
+/** @param {HTMLInputElement} slider @param {number} value @param {number} done of its way @param {string} said */
+export function moveSlider(slider, value, done, said) {
+  slider.value = String(value);
+  set(slider, { "aria-valuetext": said }).style.setProperty("--done", String(done));
+}
+
 /**
  * Name the characters that cannot be seen, among them those that turn the writing direction.
  * @param {string} text

@@ -13,9 +13,8 @@ from glassformer.extensions.classroom.lesson import Found, LessonStepRef
 from glassformer.extensions.classroom.predictions import Prediction
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.lessons.library.posing import number_in
-from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms import room_session, room_view
 from glassformer.extensions.rooms.room import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question, Room
-from glassformer.extensions.rooms.room_view import room_counts
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import global_params
@@ -150,14 +149,14 @@ def ask(here: LessonStepRef | None, found: Found | None) -> None:
         asked = public.question
         of_this_step = asked is not None and here is not None and asked.name.startswith(here.name)
         if asked is not None and not asked.aloud and not of_this_step:  # on another page it stays asked
-            polling.do(taught, Room.ask, None)
+            room_view.do(taught, Room.ask, None)
         return
     name = room_session.name_of(here.name, "" if public.own else predictions.run_at_hand())
     if public.question is not None and public.question.name == name:
         return
     right_alone = counts_right(public, found)
-    offered = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
-    polling.do(taught, Room.ask, Question(name, found.question, offered))
+    offered = room_view.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
+    room_view.do(taught, Room.ask, Question(name, found.question, offered))
     if lesson.step_of(here).cover and predictions.of(here) is not None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
 
@@ -188,7 +187,7 @@ def _question(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public:
 
 def _labels(found: Posed) -> list[str]:
     """The choices as the wall names them, too."""
-    return polling.lettered([option.label for option in found.options])
+    return room_view.lettered([option.label for option in found.options])
 
 
 def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
@@ -197,7 +196,7 @@ def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Pub
     if public.answered:
         if given is None or not reveal(here, given, checkpoint):
             solution(found)
-        polling.results(public)
+        room_view.results(public)
         return
     st.markdown(drawing.strong(found.question))
     said = []
@@ -208,21 +207,21 @@ def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Pub
     else:
         said.append(say("Discuss the question with your neighbours; your teacher may ask again."))
     st.info(drawing.with_code(joined(" ", said)))
-    polling.results(public)
+    room_view.results(public)
 
 
 def _teach(taught: OpenedRoom, here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
     """What the teacher sees: the buttons stand above the bars, which may be long."""
-    room_counts(key="lesson_counts")
+    room_view.room_counts(key="lesson_counts")
     if public.answered:
         solution(found)
     else:
         st.markdown(drawing.strong(found.question))
-        if not polling.has_bars(public):
+        if not room_view.has_bars(public):
             with st.container(key="lesson_choices"):  # no term is underlined in it: one choice would stand out
                 st.markdown(joined("  \n", [drawing.plain(label) for label in _labels(found)]))
-    polling.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
-    polling.results(public)
+    room_view.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
+    room_view.results(public)
 
 
 def _show_answer(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, taught: OpenedRoom) -> None:
@@ -233,5 +232,5 @@ def _show_answer(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, taug
     compared = not counts_right(public, found)
     right = words_of(found).index(str(found.answer.right)) if compared else None
     told = "" if compared or public.own else true(found)
-    polling.do(taught, Room.answer, right, told)
+    room_view.do(taught, Room.answer, right, told)
     _show(here, found, checkpoint)

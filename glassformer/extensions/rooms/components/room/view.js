@@ -239,7 +239,7 @@ function begin({ payload }) {
 
 export const component = mount({
   styles: "room", className: "gf-room", create, show, watched: (view) => [view.root],
-  // Nothing shall lie under the line (`ui/shared/page_style.py`).
+  // Nothing shall lie under the line (`shared/page_style.py`).
   resized: ({ root }) =>
     document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`),
   close: (view) => {

@@ -1,5 +1,5 @@
 // @ts-check
-// A saved run: its stepper and its pictures in a file of their own, without a server (`ui/runs/saved_run.py`).
+// A saved run: its stepper and its pictures in a file of their own, without a server (`extensions/saving/saved_run.py`).
 
 import { make, makeButton } from "../../../../components/common/dom.js";
 import { giveFrames, wantFrames } from "../../../../components/common/frames.js";

@@ -2,7 +2,7 @@
 // Moves through the training of a checkpoint. What a stop is stands there at once; Python is told where the reader
 // rests. While the training is played, each stop waits for the picture of the one before.
 
-import { clamped, icon, isPlain, make, makeButton, set } from "../../../../components/common/dom.js";
+import { clamped, isPlain, make, moveSlider, set, showSign, signButton } from "../../../../components/common/dom.js";
 import { mount } from "../../../../components/common/mount.js";
 import { isPage } from "../../../../components/common/streamlit-page.js";
 import { say } from "../../../../components/common/i18n.js";
@@ -28,7 +28,6 @@ import { say } from "../../../../components/common/i18n.js";
 const SETTLE_MS = 200;
 const PLAY_MS = 900;
 const LOOK_MS = 60;
-const SIGNS = { back: "M17 5v14L6.5 12z", next: "M7 5v14l10.5-7z", play: "M8 4.5v15l11.5-7.5z", pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z" };
 
 /** @type {Create<View>} */
 function create(root, gone) {
@@ -40,11 +39,11 @@ function create(root, gone) {
     slider: make("input", "gf-slider", "", { type: "range", min: 0, step: 1, "aria-label": say("Time in the training") }),
   }));
   view.buttons = {
-    back: button(view, "back", say("Earlier snapshot"), () => go(view, view.at - 1)),
-    play: button(view, "play", say("Play the training"), () => (view.timer ? pause(view) : play(view))),
-    next: button(view, "next", say("Later snapshot"), () => go(view, view.at + 1)),
+    back: signButton("back", say("Earlier snapshot"), () => turn(view, view.at - 1)),
+    play: signButton("play", say("Play the training"), () => (view.timer ? pause(view) : play(view))),
+    next: signButton("next", say("Later snapshot"), () => turn(view, view.at + 1)),
   };
-  view.slider.addEventListener("input", () => { halt(view); go(view, Number(view.slider.value)); });
+  view.slider.addEventListener("input", () => turn(view, Number(view.slider.value)));
   view.slider.addEventListener("keydown", (event) => {
     if (event.key !== " " || !isPlain(event)) return;
     event.preventDefault();
@@ -56,16 +55,6 @@ function create(root, gone) {
   // Who goes to another address is at its snapshot.
   addEventListener("popstate", () => { clearTimeout(view.settling); halt(view); view.passing = false; }, { signal: gone });
   return view;
-}
-
-/** @param {View} view @param {"back" | "play" | "next"} name @param {string} label @param {() => void} act */
-function button(view, name, label, act) {
-  const made = makeButton(`gf-button gf-${name}`, "", label, () => {
-    if (name !== "play") halt(view);
-    act();
-  }, { "aria-label": label });
-  made.append(icon(SIGNS[name]));
-  return made;
 }
 
 /** @type {Show<View, MomentsPayload>} */
@@ -91,17 +80,17 @@ const where = (view) => JSON.stringify(view.data.stops[view.at].step);
 function draw(view) {
   const { stops } = view.data;
   const stop = stops[view.at];
-  set(view.slider, { max: stops.length - 1, "aria-valuetext": `${stop.name}. ${stop.told}` });
-  view.slider.value = String(view.at);
-  view.slider.style.setProperty("--done", String(view.at / Math.max(stops.length - 1, 1)));
+  view.slider.max = String(stops.length - 1);
+  moveSlider(view.slider, view.at, view.at / Math.max(stops.length - 1, 1), `${stop.name}. ${stop.told}`);
   view.name.textContent = stop.name;
   view.told.textContent = stop.told;
   set(view.buttons.back, { "aria-disabled": view.at === 0 });
   set(view.buttons.next, { "aria-disabled": view.at === stops.length - 1 });
 }
 
-/** @param {View} view @param {number} wanted */
-function go(view, wanted) {
+/** Go to a stop by hand. @param {View} view @param {number} wanted */
+function turn(view, wanted) {
+  halt(view);
   const at = clamped(wanted, view.data.stops.length);
   if (at === view.at) return;
   view.at = at;
@@ -158,9 +147,7 @@ function halt(view) {
 
 /** @param {View} view */
 function showPlaying(view) {
-  const label = view.timer ? say("Pause") : say("Play the training");
-  view.buttons.play.replaceChildren(icon(view.timer ? SIGNS.pause : SIGNS.play));
-  set(view.buttons.play, { "aria-label": label, title: label });
+  showSign(view.buttons.play, view.timer ? "pause" : "play", view.timer ? say("Pause") : say("Play the training"));
 }
 
 /** @param {View} view */
