@@ -17,7 +17,8 @@ from tests.glassformer.components.test_components import sends_what_its_type_nam
 def state(monkeypatch):
     """A session of a teacher, on the Step page."""
     found = {}
-    parameters = type("QueryParameters", (dict,), {"from_dict": lambda own, said: (own.clear(), own.update(said))})
+    does = {"from_dict": lambda own, said: (own.clear(), own.update(said)), "to_dict": dict}
+    parameters = type("QueryParameters", (dict,), does)
     for streamlit in (st, blocks.st):
         monkeypatch.setattr(streamlit, "session_state", found)
         monkeypatch.setattr(streamlit, "query_params", parameters())
