@@ -8,7 +8,7 @@ import { drawNote, drawPicked, drawSource, fillTarget, strongestSource } from ".
 import { byStep, commonStart, saidProbability } from "./numbers.js";
 
 /** @import { TargetChip } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 const FADES = 24;  // pixels at the end of a row that slides
 

@@ -9,7 +9,7 @@ import { render, stepOf } from "./drawing.js";
 import { go, leading, steppers, togglePlay } from "./moving.js";
 import { tellRest } from "./settled-step.js";
 
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
 const ARROWED = ["slider", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tree", "combobox",

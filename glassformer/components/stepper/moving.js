@@ -2,7 +2,7 @@
 // Moves from step to step, by buttons, a slider and the clock. Every step is taken here, at once; Python is told only
 // where the reader came to rest.
 
-import { clamped, make, set, showSign, signButton } from "../common/dom.js";
+import { clamped, make, set, showSign } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { isPage } from "../common/streamlit-page.js";
@@ -10,7 +10,7 @@ import { say } from "../common/i18n.js";
 import { isCovered, render } from "./drawing.js";
 import { SETTLE_MS } from "./settled-step.js";
 
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 const APART_MS = 120;  // of what two fragments hear: of two that wait Streamlit runs one
 const PLAY_MS = 900;
@@ -131,12 +131,6 @@ export function togglePlay(view) {
 export function makeControls(view) {
   const bar = make("div", "gf-controls");
   const buttons = make("div", "gf-buttons");
-  view.first = signButton("first", say("First step"), () => go(view, 0));
-  view.back = signButton("back", say("Back one step"), () => go(view, view.step - 1));
-  view.play = signButton("play", say("Play"), () => togglePlay(view));
-  view.next = signButton("next", say("Next step"), () => go(view, view.step + 1));
-  view.last = signButton("last", say("Last step"), () => go(view, view.run.target.length - 1));
-  view.slider = make("input", "gf-slider", "", { type: "range", min: 1, step: 1, "aria-label": say("Step") });
   view.slider.addEventListener("input", () => go(view, Number(view.slider.value) - 1));
   buttons.append(view.first, view.back, view.play, view.next, view.last);
   bar.append(buttons, view.slider, speeds(view));
