@@ -10,7 +10,7 @@ import { rowCentre } from "./places.js";
 import { SIDES } from "./weights.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /** @param {View} view @param {Side} side */
 export function makeColumn(view, side) {

@@ -9,7 +9,8 @@ import { rowCentre, scene } from "./places.js";
 import { chooseLines, formatWeight, isOpen, meansOf, MOST_LINES, SIDES, weightOf } from "./weights.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { Look, Scene, View } from "./types.js" */
+/** @import { Look, Scene } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /** @param {View} view */
 export function update(view) {

@@ -8,7 +8,8 @@ import { appearance, titleOf, update } from "./drawing.js";
 import { rowCentre, scene } from "./places.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { Both, Look, Rows, Scene, View } from "./types.js" */
+/** @import { Both, Look, Rows, Scene } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /**
  * @typedef {object} Picture

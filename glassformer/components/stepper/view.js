@@ -3,7 +3,7 @@
 
 import { clamped, make, set, signButton } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
-import { mount } from "../common/mount.js";
+import { mount, UNSAID } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
 import { PAGE } from "../common/streamlit-page.js";
 import { say } from "../common/i18n.js";
@@ -16,9 +16,6 @@ import { stays } from "./settled-step.js";
 
 /** @import { Show, StepperPayload } from "../common/payloads.js" */
 /** @import { Run } from "./numbers.js" */
-
-/** Until Python has sent something. @type {any} */
-const UNSAID = undefined;
 
 /**
  * One of the two rows: its name, and what is in it.
