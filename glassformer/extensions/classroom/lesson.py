@@ -1,4 +1,4 @@
-"""The lesson step of a session, read from the URL, and its question; known lessons, also a teacher's (--lessons DIR).
+"""The lesson step of a session (from the URL) and its question; known lessons, with a teacher's own.
 
     lesson=one-piece.3                       the third step of that lesson
     lesson=one-piece.0                       its opening; its first step where it has none
@@ -53,9 +53,9 @@ OPTION: Final = "--lessons"
 _Stamp = tuple[tuple[str, int, int], ...]
 
 
-def folder(arguments: Sequence[str] | None = None) -> Path | None:
-    """The folder of lessons that the command line names, the real one when none is given; None if none was named."""
-    named = said(arguments, ENVIRONMENT, OPTION)
+def folder() -> Path | None:
+    """The folder of lessons that the command line or the environment names; None if none was named."""
+    named = said(None, ENVIRONMENT, OPTION)
     return Path(named).expanduser() if named else None
 
 

@@ -1,4 +1,4 @@
-"""App server in a thread of this process (`serve`), for models in memory, and the `Source` of these; one per process.
+"""App server in a thread of this process (`serve`), one for all its models in memory; the `Source` of these.
 
 It listens on this machine alone. The server's settings are those of `.streamlit/config.toml` beside the app.
 """
@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from socket import socket
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -109,15 +109,11 @@ def _start(port: int | None) -> int:
         raise GlassformerError("port {port}: something else listens there; name another one with port=.", port=where)
     read_settings(APP / "app.py")
     sys.path.append(str(APP))
-    spec = spec_from_file_location("glassformer_app", APP / "app.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        app = run_path(str(APP / "app.py"), run_name="glassformer_app")["app"]
     except SystemExit as error:
         raise GlassformerError("The app does not start: {problem}", problem=str(error)) from None
-    server = uvicorn.Server(uvicorn.Config(module.app, host=HOST, port=chosen, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(app, host=HOST, port=chosen, log_level="warning"))
     thread = threading.Thread(target=server.run, name="glassformer", daemon=True)
     thread.start()
     # Before executors end, which it needs for its own end; `atexit` comes after them.

@@ -1,4 +1,4 @@
-"""Join URL of a room with its QR code, status bar, counts, votes, projector view, presentation button; their CSS.
+"""Views of a room: join URL and QR code, status bar, counts, votes, projector view, presentation button; CSS.
 
 The browser receives the teacher's moves directly and opens the URL like a link: one script run per move, none for a
 step until it has settled, none while nothing happens. A projector's computer only watches: it has no secret.

@@ -99,10 +99,10 @@ def _verify(options: argparse.Namespace) -> int:
     print("made with: " + ", ".join(f"{name} {version}" for name, version in found.made_with.items()))
     checkpoint = _model(found, options)
     status = 0
-    if checkpoint.content_hash != saved.query.checkpoint:
-        print(f"the model is another: its content hash is {checkpoint.content_hash[:12]}, not {saved.query.checkpoint[:12]}")
+    if (is_ := checkpoint.content_hash) != (was := saved.query.checkpoint):
+        print(f"the model is another: its content hash is {is_[:12]}, not {was[:12]}")
         status = 1
-    lines, largest = differences(saved, checkpoint.run(replace(saved.query, checkpoint=checkpoint.content_hash)))
+    lines, largest = differences(saved, checkpoint.run(replace(saved.query, checkpoint=is_)))
     print("\n".join(lines) or "output, probabilities, maps and masks are the same")
     print(f"largest difference of a number: {largest:.1e}")
     return 1 if lines else status

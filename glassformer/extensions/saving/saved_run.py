@@ -1,4 +1,4 @@
-"""Runs saved as self-contained HTML files, the menu below a run that saves it, and data of runs in place of models.
+"""Runs saved as self-contained HTML files, the menu that saves a run, and saved runs in the app.
 
 The pictures are those of one page, or of all pages with a stepper, with their frames and in every language of the app.
 Left out, but listed, are pictures that need the model at each step or would make the file too large, and parts of a
