@@ -42,7 +42,6 @@ NOT_FOR_THE_LIBRARY = {"plotly", "streamlit"}
 IMPORT_STREAMLIT = {
     "glassformer/components/custom_component.py",
     "glassformer/extensions/classroom/lesson.py",
-    "glassformer/extensions/classroom/lesson_questions.py",
     "glassformer/extensions/classroom/predictions.py",
     "glassformer/extensions/rooms/room_session.py",
     "glassformer/extensions/uploads/session_uploads.py",

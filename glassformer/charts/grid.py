@@ -6,7 +6,7 @@ would wash out the thin lines that are typical of heads.
 
 All heads of all layers are tens of thousands of numbers; as 32-bit floats with the names of their pieces they would
 be megabytes. A byte holds a weight as one of 251 steps of the scale, or marks a missing one, and each piece is named
-once. So unpacked numbers are rounded to 1/250 of the scale. `glassformer/components/plotly/grid.js` unpacks them in
+once. So unpacked numbers are rounded to 1/250 of the scale. `glassformer/components/plotly/numbers.js` unpacks them in
 the browser, `unpacked` for a notebook.
 """
 

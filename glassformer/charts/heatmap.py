@@ -329,7 +329,7 @@ def heads_columns(
 # ------------------------------------------------------------------------------------------------ the row of the step
 
 # The mark is not part of the figure: a map of a long sentence would be sent again at every step. The figure says which
-# row belongs to which step; `glassformer/components/plotly/follow.js` draws the mark.
+# row belongs to which step; `glassformer/components/plotly/step-display.js` draws the mark.
 
 HOW_TO_READ_MARK = say("The row of the current step is marked.")
 

@@ -9,7 +9,7 @@ and a new tab opens with everything kept.
 
 A step reruns a fragment, and the sidebar is outside of it. So the menu's placeholder is kept, and each new URL fills
 it again. It is one element, as one Streamlit link per page would take a quarter of a step's time;
-`common/links.js` opens pages in place.
+`common/streamlit-page.js` opens pages in place.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -122,7 +122,7 @@ def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
 
 
 def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = False, at: str = "") -> None:
-    """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
+    """Draw links of a lesson in a row, which `common/streamlit-page.js` follows in place as it does those of the menu.
 
     (A page link of Streamlit's to the current page would not change the URL.) Each link: the path of a page, its
     label, and the query parameters without the language. With `at_step` they lead to the current step, as the menu's;

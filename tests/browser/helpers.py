@@ -58,7 +58,7 @@ def open_page(page: Page, url: str) -> None:
     wait_for_idle(page)
 
 
-# What a click on a link of the menu does (glassformer/components/common/links.js).
+# What a click on a link of the menu does (glassformer/components/common/streamlit-page.js).
 _TURN = """there => {
   history.pushState({}, "", there);
   dispatchEvent(new PopStateEvent("popstate", { state: {} }));
@@ -129,7 +129,8 @@ _PLACE = """([key, x, y]) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
   const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
   const down = y === null ? yaxis._length / 2 : yaxis.d2p(y);
-  return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + down];
+  const scale = box.width / chart.offsetWidth;  // presented, a chart is shown larger
+  return [box.left + scale * (xaxis._offset + xaxis.d2p(x)), box.top + scale * (yaxis._offset + down)];
 }"""
 _HOVERED = "key => document.querySelector(`.st-key-${key} .js-plotly-plot`)._hoverdata?.length > 0"
 

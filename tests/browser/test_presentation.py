@@ -22,7 +22,10 @@ SMALL = {"width": 1280, "height": 720}
 SENTENCE = quote("He goes to school by bus every day with his two small children.")  # 15 pieces
 PRESENTED = ":root.gf-present"
 TICKS = ".gf-chart :is(.xtick, .ytick) text"
-SIZES = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize))"
+SIZES = """texts => texts.map(text => {  // as large as they are seen: a chart is shown larger as a whole
+  const { a, b } = text.getScreenCTM?.() ?? { a: 1, b: 0 };
+  return Math.round(parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b));
+})"""
 # Texts of charts that leave their chart, labels of an axis that run into each other, a page wider than its window.
 CLIPPED = """() => {
   const found = [], main = document.querySelector("[data-testid=stMain]");

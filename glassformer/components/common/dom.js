@@ -1,5 +1,5 @@
 // @ts-check
-// Small things around elements: colours of the theme, and text that goes in as text.
+// Small things around elements: colours of the theme, text that goes in as text, keys and clicks.
 
 import { say } from "./i18n.js";
 
@@ -118,6 +118,33 @@ export function icon(path) {
   return svg;
 }
 
+/** The signs on buttons that move along something. */
+const SIGNS = {
+  first: "M6 5h2.2v14H6zM19 5v14l-9.5-7z",
+  back: "M17 5v14L6.5 12z",
+  play: "M8 4.5v15l11.5-7.5z",
+  pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z",
+  next: "M7 5v14l10.5-7z",
+  last: "M15.8 5H18v14h-2.2zM5 5v14l9.5-7z",
+};
+
+/** @param {keyof typeof SIGNS} name @param {string} label @param {() => void} act */
+export function signButton(name, label, act) {
+  return showSign(makeButton(`gf-button gf-${name}`, "", "", act), name, label);
+}
+
+/** @param {HTMLButtonElement} button @param {keyof typeof SIGNS} name @param {string} label */
+export function showSign(button, name, label) {
+  button.replaceChildren(icon(SIGNS[name]));
+  return set(button, { "aria-label": label, title: label });
+}
+
+/** @param {HTMLInputElement} slider @param {number} value @param {number} done of its way @param {string} said */
+export function moveSlider(slider, value, done, said) {
+  slider.value = String(value);
+  set(slider, { "aria-valuetext": said }).style.setProperty("--done", String(done));
+}
+
 /**
  * Name the characters that cannot be seen, among them those that turn the writing direction.
  * @param {string} text
@@ -142,4 +169,21 @@ export function pieceText(piece, className = "gf-piece") {
     } else if (part) element.append(part);
   }
   return element;
+}
+
+/**
+ * Whether an event comes without a key that gives it another meaning.
+ * @param {KeyboardEvent | MouseEvent} event
+ */
+export function isPlain({ ctrlKey, altKey, metaKey }) {
+  return !ctrlKey && !altKey && !metaKey;
+}
+
+/**
+ * The place that is wanted, or the last one that there is that way.
+ * @param {number} wanted
+ * @param {number} count of the places, which are counted from 0
+ */
+export function clamped(wanted, count) {
+  return Math.max(0, Math.min(wanted, count - 1));
 }

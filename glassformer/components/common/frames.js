@@ -1,5 +1,5 @@
 // @ts-check
-// What pictures show at each step of a run, fetched once; see `ui/runs/step_frames.py`.
+// What pictures show at each step of a run, fetched once; see `runs/step_frames.py`.
 
 /** @import { Frames, Moment } from "./payloads.js" */
 

@@ -15,6 +15,9 @@ import { speak, spoken } from "./i18n.js";
 
 /** @import { Component, Create, Show, Spoken } from "./payloads.js" */
 
+/** What a component holds of what it was not sent yet. @type {any} */
+export const UNSAID = undefined;
+
 /**
  * What differs from component to component.
  * @template View

@@ -1,14 +1,16 @@
 // @ts-check
-// What stands under a picture: one button with all that can be done with it, and one that says how to read it.
+// What stands under a picture: one button with all that can be done with it, and one that says how to read it; and what
+// is said of a moment: a line above it, and a table and a line below it, or beside it.
 //
 // In the large view both move into a dialog as large as the window, and come back. Its letters are large, and it says
 // what the step reads and predicts, since arrow keys go on stepping; the stepper is behind it.
 
 import { make, makeButton, set } from "./dom.js";
 import { largeHere } from "./present.js";
-import { makeLines } from "./said.js";
 import { followStatus } from "./step.js";
 import { say } from "./i18n.js";
+
+/** @import { Said } from "./payloads.js" */
 
 /**
  * @typedef {object} Foot
@@ -22,7 +24,7 @@ import { say } from "./i18n.js";
 
 /**
  * @typedef {Foot & {
- *   dialog: HTMLDialogElement, isLarge: () => boolean, write: import("./said.js").Lines["tell"]
+ *   dialog: HTMLDialogElement, isLarge: () => boolean, write: Lines["tell"]
  * }} Under
  */
 
@@ -169,4 +171,57 @@ export function makeUnder(home, shown, { className, name, changed, data, picture
 function isBeside(dialog, { clientX: x, clientY: y }) {
   const { left, right, top, bottom } = dialog.getBoundingClientRect();
   return x < left || x > right || y < top || y > bottom;
+}
+
+const NUMBER = /^[−+-]?[\d.,]*%?$/;
+
+/**
+ * @typedef {object} Lines
+ * @property {(said: Said | null) => void} tell
+ * @property {() => void} place next to the picture and its foot, wherever these are now
+ */
+
+/** @param {HTMLElement} shown @param {HTMLElement} foot @returns {Lines} */
+export function makeLines(shown, foot) {
+  const [above, under, below] = [make("p", "gf-lines"), make("div", "gf-lines gf-lines-under"), make("p")];
+  const [fold, summary, box] = [make("details"), make("summary"), make("div")];
+  fold.append(summary);
+  under.append(below);
+  /** @type {Said | null} */
+  let now = null;
+  const place = () => {
+    if (!now?.above) above.remove();
+    else if (above.nextSibling !== shown) shown.before(above);
+    if (!now?.table && !now?.below) under.remove();
+    else if (foot.nextSibling !== under) foot.after(under);
+    foot.parentElement?.classList.toggle("gf-has-beside", Boolean(now?.beside));
+  };
+  /** @param {Said | null} said */
+  const tell = (said) => {
+    now = said;
+    above.textContent = said?.above ?? "";
+    below.textContent = said?.below ?? "";
+    below.hidden = !said?.below;
+    below.className = said?.pale ? "gf-pale" : "";
+    box.replaceChildren(...(said?.table ? tableOf(said.table) : []));
+    summary.textContent = said?.table?.fold ?? "";
+    if (!summary.textContent) fold.replaceWith(box);
+    else if (box.parentElement !== fold) fold.append(box);
+    if (under.firstChild === below) under.prepend(summary.textContent ? fold : box);
+    place();
+  };
+  return { tell, place };
+}
+
+/** @param {NonNullable<Said["table"]>} said @returns {HTMLElement[]} */
+function tableOf({ columns, rows, note }) {
+  const table = make("table");
+  table.createTHead().insertRow().append(...columns.map((name) => make("th", "", name, { scope: "col" })));
+  const body = table.createTBody();
+  for (const row of rows) body.insertRow().append(...row.map((text) => make("td", "", text)));
+  const numbers = columns.map((_, place) => rows.every((row) => NUMBER.test(row[place])));
+  for (const { cells } of table.rows) {
+    for (const cell of cells) cell.classList.toggle("gf-number", numbers[cell.cellIndex]);
+  }
+  return note ? [table, make("p", "gf-pale", note)] : [table];
 }

@@ -1,9 +1,12 @@
 // @ts-check
-// Large type: for all of the app while it is presented, and for a chart that is shown as large as the window.
+// Large type: for all of the app while it is presented, and for a chart that is shown as large as the window. And how
+// much of the window is left for what a page is about.
 //
-// That the app is presented stands on <html>, as a class for the rules of `ui/shared/page_style.py`, and in the address, so
+// That the app is presented stands on <html>, as a class for the rules of `shared/page_style.py`, and in the address, so
 // that it outlives a reload and can be bookmarked. Python leaves this parameter alone: it writes addresses without, and
 // we add it again.
+
+import { PAGE } from "./streamlit-page.js";
 
 export const PRESENT_EVENT = "glassformer-present";
 export const PLAIN_TYPE = 13;  // pixels of a label in a chart, as Python lays charts out
@@ -84,3 +87,23 @@ if (new URLSearchParams(location.search).get(PARAMETER) === "1") present(true);
 window.addEventListener("resize", () => { if (isPresenting()) setType(); });
 // A browser without this knows the address only until Streamlit writes the next one.
 window.navigation?.addEventListener("currententrychange", keepAddress);
+
+const BELOW = 8;
+
+/**
+ * The height that the window has left under all that stands above an element, before anybody scrolls, and at most
+ * `most`; its own where that is too little, as it is for what nobody sees before scrolling.
+ * @param {HTMLElement} element
+ * @param {{ own: number, least: number, most: number, below?: number }} heights `below` of what shall be seen under it
+ */
+export function fittedHeight(element, { own, least, most, below = BELOW }) {
+  const scrolled = element.closest(PAGE.main)?.scrollTop ?? 0;
+  const left = Math.floor(window.innerHeight - element.getBoundingClientRect().top - scrolled - below);
+  return left < least ? own : Math.min(left, most);
+}
+
+/** What changes that height: the window, and whatever stands above. @returns {HTMLElement[]} */
+export function whatMakesRoom() {
+  return Array.from(document.querySelectorAll(`${PAGE.main}, ${PAGE["main-block"]}`),
+    (found) => /** @type {HTMLElement} */ (found));
+}

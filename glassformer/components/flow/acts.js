@@ -5,7 +5,7 @@ import { everyHead, KEPT, pinned, same, shownHeads } from "./choices.js";
 import { update } from "./drawing.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /** @param {View} view @param {number[]} heads */
 export function hide(view, heads) {

@@ -3,30 +3,23 @@
 
 import { make, makeButton } from "../common/dom.js";
 import { say } from "../common/i18n.js";
-import { hide, toggleFollowing, toggleHead } from "./acts.js";
+import { hide, toggleHead } from "./acts.js";
 import { everyHead, KEPT } from "./choices.js";
 import { update } from "./drawing.js";
 
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /** @param {View} view */
 export function makeBars(view) {
-  view.heads = make("div", "gf-flow-heads", "", { role: "group", "aria-label": say("Heads shown") });
-  view.chips = make("div", "gf-flow-chips");
   view.heads.append(make("span", "gf-flow-label", say("Heads")), view.chips,
     makeButton("gf-flow-button gf-flow-all", say("All"), say("Show all heads"), () => hide(view, [])),
     makeButton("gf-flow-button gf-flow-none", say("None"), say("Hide all heads"), () => hide(view, everyHead(view))));
-  const about = { type: "range", min: 0, max: 0.5, step: 0.01, "aria-label": say("Hide lines below this weight") };
-  view.slider = make("input", "gf-flow-slider", "", about);
   view.slider.addEventListener("input", () => {
     KEPT.threshold = Number(view.slider.value);
     update(view);
   });
-  view.cutText = make("span", "gf-flow-cut");
   const threshold = make("label", "gf-flow-threshold");
   threshold.append(make("span", "gf-flow-label", say("Hide below")), view.slider, view.cutText);
-  view.follow = makeButton("gf-flow-button gf-flow-follow", say("Follow the step"),
-    say("Always pin the row of the current step"), () => toggleFollowing(view));
   const bars = make("div", "gf-flow-tools");
   bars.append(view.heads, threshold, view.follow);
   return bars;

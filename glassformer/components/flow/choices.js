@@ -4,7 +4,7 @@
 import { rowOfStep } from "../common/step.js";
 
 /** @import { Pin } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /**
  * On this browser page, also while another page of the app is shown.

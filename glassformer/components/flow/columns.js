@@ -2,8 +2,7 @@
 // The two columns of pieces: made once, filled for new data, and moved over by keyboard. One piece of each is reached
 // with Tab, the one that had the focus last.
 
-import { make, pieceText } from "../common/dom.js";
-import { clamped, isPlain } from "../common/keys.js";
+import { clamped, isPlain, make, pieceText } from "../common/dom.js";
 import { say } from "../common/i18n.js";
 import { letGo, point, togglePin } from "./acts.js";
 import { OTHER, pinned } from "./choices.js";
@@ -11,7 +10,7 @@ import { rowCentre } from "./places.js";
 import { SIDES } from "./weights.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /** @param {View} view @param {Side} side */
 export function makeColumn(view, side) {

@@ -4,12 +4,12 @@
 import { makeSvg, pen, visible } from "../common/dom.js";
 import { savePicture } from "../common/save.js";
 import { say } from "../common/i18n.js";
-import { appearance, update } from "./drawing.js";
+import { appearance, titleOf, update } from "./drawing.js";
 import { rowCentre, scene } from "./places.js";
-import { titleOf } from "./readout.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { Both, Look, Rows, Scene, View } from "./types.js" */
+/** @import { Both, Look, Rows, Scene } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /**
  * @typedef {object} Picture

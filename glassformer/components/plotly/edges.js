@@ -49,7 +49,7 @@ export function leaveRoom(layout) {
  */
 export function makeEdges(view) {
   const names = make("div", "gf-edges", "", { "aria-hidden": true });  // the numbers are read as a table
-  view.root.append(names);
+  view.sheet.append(names);
   return { point: (place) => names.replaceChildren(...beside(view, Array.isArray(place) ? place : [])) };
 }
 
@@ -69,10 +69,10 @@ export function pixelsOf({ _fullLayout: { xaxis, yaxis } = {} }) {
  * @param {View} view
  * @param {number[]} place the cell that is pointed at
  */
-function beside({ plot }, [row, column]) {
+function beside({ plot, sheet }, [row, column]) {
   const grid = plot.layout?.meta?.grid;
   const pixels = pixelsOf(plot);
-  if (!grid || !pixels || plot.style.display === "none") return [];
+  if (!grid || !pixels || sheet.hidden) return [];
   const { xaxis, yaxis } = plot._fullLayout ?? {};
   /**
    * @param {string} kind

@@ -48,12 +48,11 @@ function edges(tiles, cells, gap) {
  * @param {Figure} figure
  * @param {Plan} plan
  * @param {number} height of all of it, in pixels
- * @param {number} scale of all letters
  */
-export function wrapFilm({ data, layout }, { columns, rows }, height, scale) {
+export function wrapFilm({ data, layout }, { columns, rows }, height) {
   /** @type {Film} */
   const film = layout.meta.film;
-  const gap = LABEL * scale / Math.max(24, (height - FRAME * scale) / rows - LABEL * scale);
+  const gap = LABEL / Math.max(24, (height - FRAME) / rows - LABEL);
   for (const trace of data) if (["film", "film-closed"].includes(trace.meta)) wrapTrace(trace, film, columns, rows, gap);
   layout.xaxis.range = [-0.01, columns * (1 + GAP) - GAP + 0.01];
   layout.yaxis.range = [rows * (1 + gap) - gap + 0.01, -gap];

@@ -65,9 +65,8 @@ export function wrapped(text, width, size) {
  * @param {Layout} layout
  * @param {number} width
  * @param {boolean} isLarge
- * @param {number} [scale] of all letters
  */
-export function fitTitle(layout, width, isLarge, scale = 1) {
+export function fitTitle(layout, width, isLarge) {
   const title = layout.title;
   if (!title?.text) return;
   const size = title.font.size;
@@ -78,7 +77,7 @@ export function fitTitle(layout, width, isLarge, scale = 1) {
   if (note) title.subtitle.text = below.join("<br>");
   // Plotly 4.1 places the first of several lines a cap height too high.
   if (lines.length > 1) title.pad = { ...title.pad, t: (title.pad?.t ?? 0) + 0.7 * size };
-  const top = (26 + below.length * 18) * scale + lines.length * size * 1.3;
+  const top = 26 + below.length * 18 + lines.length * size * 1.3;
   const own = (layout.margin?.t ?? 0) + (layout.showlegend ? (lines.length - 1) * size * 1.3 : 0);  // a legend is under it
   layout.margin = { ...layout.margin, t: Math.max(own, top) };
 }
@@ -117,18 +116,17 @@ function thinned(title, n) {
  * @param {Ticks[string]} ticks
  * @param {number} length
  * @param {number[] | undefined} range
- * @param {number} [scale] of all letters
  */
-export function fitTicks(axis, ticks, length, range, scale = 1) {
+export function fitTicks(axis, ticks, length, range) {
   const [first, last] = range ? [Math.min(...range), Math.max(...range)] : [-0.5, ticks.labels.length - 0.5];
-  const room = Math.max(1, Math.floor(length / (PIXELS_PER_LABEL * scale)));
+  const room = Math.max(1, Math.floor(length / PIXELS_PER_LABEL));
   const step = Math.max(1, Math.ceil((last - first) / room));
   const kept = ticks.labels.map((_, index) => index).filter((index) => index % step === 0);
   axis.tickmode = "array";
   axis.tickvals = kept;
   axis.ticktext = kept.map((index) => ticks.labels[index]);
   const title = step === 1 ? ticks.title : thinned(ticks.title, step);
-  axis.title = { ...axis.title, text: wrapped(title, length + BESIDE_AXIS * scale, AXIS_TITLE * scale).join("<br>") };
+  axis.title = { ...axis.title, text: wrapped(title, length + BESIDE_AXIS, AXIS_TITLE).join("<br>") };
   return step;
 }
 
@@ -139,16 +137,15 @@ export function fitTicks(axis, ticks, length, range, scale = 1) {
  * @param {Plot} drawn
  * @param {number} width
  * @param {number} height
- * @param {number} [scale] of all letters
  */
-export function fitAllTicks(layout, ticks, drawn, width, height, scale = 1) {
+export function fitAllTicks(layout, ticks, drawn, width, height) {
   let signature = "";
   for (const [name, spec] of Object.entries(ticks ?? {})) {
     const axis = (layout[name] ??= {});
     const [start, end] = axis.domain ?? [0, 1];
-    const guess = ((name[0] === "x" ? width : height) - 150 * scale) * (end - start);
+    const guess = ((name[0] === "x" ? width : height) - 150) * (end - start);
     const known = drawn._fullLayout?.[name];
-    signature += `${name}:${fitTicks(axis, spec, known?._length ?? guess, known?.range, scale)};`;
+    signature += `${name}:${fitTicks(axis, spec, known?._length ?? guess, known?.range)};`;
   }
   return signature;
 }

@@ -5,8 +5,7 @@
 // Only the cell at hand is in the grid: its row and column are numbered, as ARIA allows for a grid of which a part is
 // in the document. The keys reach the stepper only where they mean nothing here.
 
-import { make, set } from "../common/dom.js";
-import { clamped } from "../common/keys.js";
+import { clamped, make, set } from "../common/dom.js";
 import { say } from "../common/i18n.js";
 import { pixelsOf } from "./edges.js";
 import { decoded, rawText } from "./numbers.js";
@@ -78,7 +77,7 @@ export function makeKeyboard(view, click) {
   const live = make("div", "gf-grid-said", "", { "aria-live": "polite" });
   row.append(cell);
   grid.append(row);
-  view.root.append(grid, live);
+  view.sheet.append(grid, live);
   const at = { row: 0, column: 0 };
   const look = () => {
     const cells = cellsOf(view);

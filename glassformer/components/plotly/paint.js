@@ -44,8 +44,8 @@ export function axisNames(layout) {
   return Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
 }
 
-/** @param {Layout} layout @param {ReturnType<typeof themeOf>} theme */
-export function paint(layout, theme) {
+/** @param {Layout} layout @param {ReturnType<typeof themeOf>} theme @param {number} scale by which it is shown larger */
+export function paint(layout, theme, scale) {
   layout.font = { size: PLAIN_TYPE, ...layout.font, family: theme.font, color: theme.text };
   layout.paper_bgcolor = TRANSPARENT;
   layout.plot_bgcolor = TRANSPARENT;
@@ -53,6 +53,8 @@ export function paint(layout, theme) {
   layout.yaxis ??= {};
   for (const name of axisNames(layout)) {
     for (const part of ["gridcolor", "linecolor", "zerolinecolor", "tickcolor"]) layout[name][part] ??= theme.border;
+    const { tickfont } = layout[name];
+    if (scale > 1 && tickfont?.size) tickfont.size = Math.max(tickfont.size, PLAIN_TYPE);  // smaller ones were for phones
   }
   if (layout.title) layout.title.font = { size: 17, ...layout.title.font, family: theme.headingFont };
   layout.hoverlabel = {

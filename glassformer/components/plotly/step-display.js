@@ -1,14 +1,14 @@
 // @ts-check
 // A chart at the step that is looked at: what Python sent, or what it shows at another step, once its frames are here.
+// The mark at the row of the step moves here, at once: the map is not sent again for a step.
 
 import { set } from "../common/dom.js";
 import { framesOf, momentAt, whenIdle, whenWanted } from "../common/frames.js";
-import { ask, currentStep } from "../common/step.js";
-import { moveMark } from "./follow.js";
+import { ask, currentStep, rowOfStep } from "../common/step.js";
 import { axisNames } from "./paint.js";
 
 /** @import { PlotlyPayload } from "../common/payloads.js" */
-/** @import { Layout, View } from "./types.js" */
+/** @import { Follow, Layout, View } from "./types.js" */
 
 /**
  * Show what was sent, or the picture at the step that is looked at, where its frames are here.
@@ -64,9 +64,9 @@ const HIDDEN_LABEL = ":is(.xtick, .ytick) > text[style*='display: none']";
  * twice where labels are longer or shorter. And where each label fitted, Plotly need not measure all of them again.
  * @param {View} view @param {Layout} layout
  */
-export function steady({ plot, sent, kept, frames, width, height, scale }, layout) {
+export function steady({ plot, sent, kept, frames, room }, layout) {
   const drawn = plot._fullLayout?._size;
-  if (!frames || !drawn || JSON.stringify([width, height, scale]) !== kept.room || kept.sent !== sent) return;
+  if (!frames || !drawn || room !== kept.room || kept.sent !== sent) return;
   layout.margin = { ...layout.margin, l: Math.max(layout.margin?.l ?? 0, drawn.l) };
   if (plot.querySelector(HIDDEN_LABEL)) return;
   for (const name of axisNames(layout)) layout[name].ticklabeloverflow = "allow";
@@ -83,4 +83,39 @@ export function watch(view, gone, draw) {
   });
   sight.observe(view.root);
   gone.addEventListener("abort", () => sight.disconnect());
+}
+
+/**
+ * The marks that belong to the current step: a frame, or pointers on both sides; none where it has no row.
+ * @param {Follow} marked
+ * @param {string} [name] Of the chart.
+ */
+export function stepMarks(marked, name) {
+  const row = rowOfStep(marked.rows, name);
+  if (row === null) return [];
+  return marked.starts.flatMap((start) => marked.marks.map((mark) => (mark.type === "path"
+    ? { ...mark, yanchor: start + row }
+    : { ...mark, y0: start + row - 0.5, y1: start + row + 0.5 })));
+}
+
+/**
+ * Mark the row in a figure that is about to be drawn.
+ * @param {View} view @param {Layout} layout
+ */
+export function markStep(view, layout) {
+  view.follow = layout.meta?.follow;
+  view.shapes = layout.shapes ?? [];
+  view.marked = currentStep(view.data.name);
+  if (view.follow) layout.shapes = [...stepMarks(view.follow, view.data.name), ...view.shapes];
+}
+
+/**
+ * Move the mark in a drawn figure; one that is being drawn comes here at its end.
+ * @param {View} view
+ */
+export function moveMark(view) {
+  const step = currentStep(view.data.name);
+  if (!view.follow || !view.listening || view.drawing || view.gone || view.marked === step) return;
+  view.marked = step;
+  view.plotly?.relayout(view.plot, { shapes: [...stepMarks(view.follow, view.data.name), ...view.shapes] });
 }

@@ -28,7 +28,7 @@ async function saveDrawing(view, format) {
   layout.paper_bgcolor = themeOf(view.root).background;  // text in the theme's colour needs the theme's background
   const { offsetWidth: width, offsetHeight: height } = view.plot;
   const figure = { data: view.plot.data, layout };
-  const svg = await view.plotly.toImage(figure, { format: "svg", width, height, imageDataOnly: true });
+  const svg = await view.plotly.toImage(figure, { format: "svg", width, height, scale: view.scale, imageDataOnly: true });
   await savePicture(view.data.file, format, svg);
 }
 

@@ -72,6 +72,8 @@ export interface View {
   frame: HTMLElement;
   root: HTMLElement;
   plot: Plot;
+  /** Holds the plot and what lies on it, and is shown larger as a whole. */
+  sheet: HTMLElement;
   note: HTMLElement;
   under: Under;
   reset: HTMLButtonElement;
@@ -88,10 +90,11 @@ export interface View {
   inSight: boolean;
   setTriggerValue: (name: string, value: unknown) => void;
   plotly?: Plotly;
+  /** What is drawn for: pixels before all is shown larger, by how much it is, and both as a text. */
   width: number;
   height: number;
-  /** By how much letters, and all that goes with them, are larger than Python says. */
   scale: number;
+  room: string;
   clicks: number;
   wanted: boolean;
   drawing: boolean;

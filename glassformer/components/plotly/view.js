@@ -2,23 +2,19 @@
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
 import { make } from "../common/dom.js";
-import { openInPlace } from "../common/links.js";
+import { openInPlace } from "../common/streamlit-page.js";
 import { mount } from "../common/mount.js";
-import { isPresenting, typeScale } from "../common/present.js";
-import { fittedHeight, whatMakesRoom } from "../common/available-height.js";
+import { fittedHeight, isPresenting, typeScale, whatMakesRoom } from "../common/present.js";
 import { DARK_COLORS } from "../common/served.js";
 import { ask } from "../common/step.js";
 import { say } from "../common/i18n.js";
 import { leaveRoom, makeEdges } from "./edges.js";
-import { enlarge } from "./enlarge.js";
 import { placeInFilm, planned, wrapFilm } from "./film.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
-import { markStep, moveMark } from "./follow.js";
-import { restoreGrid } from "./grid.js";
 import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
-import { follow, listen, showMoment, steady, watch } from "./step-display.js";
-import { decoded, parsedFigure } from "./numbers.js";
+import { follow, listen, markStep, moveMark, showMoment, steady, watch } from "./step-display.js";
+import { decoded, parsedFigure, restoreGrid } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
 
@@ -41,7 +37,7 @@ function note(view, sentence) {
   view.note.textContent = sentence;
   view.note.hidden = false;
   delete view.root.dataset.waits;
-  view.plot.style.display = "none";
+  view.sheet.hidden = true;
   view.edges.point();
   refreshTools(view, false);
 }
@@ -68,9 +64,9 @@ function prepared(view, { data, layout }) {
   const theme = themeOf(view.root);
   const { scale } = view;
   // A picture whose parts have a width of their own is not squeezed: it scrolls, above a bar that takes some height.
-  const width = Math.max(view.width, layout.meta?.least_width ?? 0);
+  const width = Math.max(view.width, (layout.meta?.least_width ?? 0) / scale);
   const scrolls = width > view.width;
-  const height = view.height - (scrolls ? SCROLL_BAR : 0);
+  const height = view.height - (scrolls ? SCROLL_BAR / scale : 0);
   view.root.style.overflow = scrolls ? "auto hidden" : "";
   const figure = theme.dark ? recolour({ data, layout }, DARK_COLORS) : { data, layout };
   for (const trace of figure.data) {
@@ -78,12 +74,12 @@ function prepared(view, { data, layout }) {
     restoreGrid(trace, layout.meta?.grid);
   }
   view.ranges = askedRanges(layout);
-  paint(figure.layout, theme);
-  enlarge(figure, scale);
+  paint(figure.layout, theme, scale);
   markStep(view, figure.layout);
   Object.assign(figure.layout, { width, height, autosize: false });
-  if (layout.meta?.film) wrapFilm(figure, filmPlan(view, layout.meta.film), height, scale);
-  fitTitle(figure.layout, width, view.under.isLarge(), scale);
+  Object.assign(view.sheet.style, { width: `${width}px`, height: `${height}px`, transform: scale > 1 ? `scale(${scale})` : "" });
+  if (layout.meta?.film) wrapFilm(figure, filmPlan(view, layout.meta.film), height);
+  fitTitle(figure.layout, width, view.under.isLarge());
   fitHeads(figure.layout, width);
   leaveRoom(figure.layout);
   steady(view, figure.layout);
@@ -91,7 +87,7 @@ function prepared(view, { data, layout }) {
   if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
   view.links = layout.meta?.links;
-  view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, height, scale);
+  view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, height);
   return figure;
 }
 
@@ -132,7 +128,7 @@ function pressed(view) {
 function labelsChanged(view) {
   if (!view.ticks || !view.plot._fullLayout) return false;
   const probe = Object.fromEntries(Object.keys(view.ticks).map((name) => [name, {}]));
-  return fitAllTicks(probe, view.ticks, view.plot, 0, 0, view.scale) !== view.labelled;
+  return fitAllTicks(probe, view.ticks, view.plot, 0, 0) !== view.labelled;
 }
 
 /**
@@ -154,10 +150,10 @@ async function draw(view) {
 
 /** @param {View} view */
 async function drawOnce(view) {
-  view.width = Math.floor(view.root.clientWidth);
-  view.scale = typeScale(view.under.isLarge());
-  view.height = heightOf(view);
-  if (view.width < LEAST) return;  // closed, or a page that is still being laid out: the size observer calls again
+  const scale = view.scale = typeScale(view.under.isLarge());
+  view.room = roomOf(view);
+  Object.assign(view, { width: Math.floor(view.root.clientWidth / scale), height: Math.floor(heightOf(view) / scale) });
+  if (view.root.clientWidth < LEAST) return;  // closed, or a page that is still being laid out: the size observer calls again
   const figure = parsedFigure(view.data.figure);
   if (!figure.data?.length) return note(view, say("Nothing to draw yet."));
   try {
@@ -182,10 +178,10 @@ async function drawOnce(view) {
 async function react(view, plotly, figure) {
   view.note.hidden = true;
   delete view.root.dataset.waits;
-  view.plot.style.display = "";
+  view.sheet.hidden = false;
   const { data, layout } = prepared(view, figure);
   await plotly.react(view.plot, data, layout, CONFIG);
-  view.kept = { sent: view.sent, room: JSON.stringify([view.width, view.height, view.scale]) };
+  view.kept = { sent: view.sent, room: view.room };
   view.plot.classList.toggle("gf-grounded", Boolean(layout.meta?.grounded));
   refreshTools(view, true);
   view.mapByKeyboard();
@@ -214,7 +210,7 @@ async function react(view, plotly, figure) {
  */
 function heightOf(view) {
   const { data, plot, root, under } = view, film = filmOf(view);
-  if (film && root.clientWidth) return filmPlan(view, film).height;
+  if (film && root.clientWidth) return Math.round(filmPlan(view, film).height * typeScale(under.isLarge()));
   const own = Math.round(data.height * typeScale(under.isLarge()));
   if (!under.isLarge()) {
     if (!data.fit) return own;
@@ -227,6 +223,9 @@ function heightOf(view) {
   return Math.max(least, Math.floor(root.clientHeight));
 }
 
+/** What a chart is drawn for. @param {View} view */
+const roomOf = (view) => JSON.stringify([view.root.clientWidth, heightOf(view), typeScale(view.under.isLarge())]);
+
 /** The film of the figure at hand, which decides its height. @param {View} view */
 function filmOf(view) {
   const { figure } = view.data;
@@ -238,7 +237,8 @@ function filmOf(view) {
 
 /** @param {View} view @param {Film} film */
 function filmPlan({ root, under }, film) {
-  return planned(film, Math.floor(root.clientWidth), under.isLarge() ? root.clientHeight : 0);
+  const isLarge = under.isLarge(), scale = typeScale(isLarge);
+  return planned(film, Math.floor(root.clientWidth / scale), isLarge ? root.clientHeight / scale : 0);
 }
 
 /** @param {View} view */
@@ -250,8 +250,7 @@ function placed(view) {
 /** @param {View} view */
 function resized(view) {
   requestAnimationFrame(() => {
-    if (view.gone || (Math.floor(view.root.clientWidth) === view.width && heightOf(view) === view.height)) return;
-    placed(view);
+    if (!view.gone && roomOf(view) !== view.room) placed(view);
   });
 }
 
@@ -262,10 +261,11 @@ function create(frame, gone) {
   const root = make("div", "gf-chart");
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
-    frame, root, plot, note: make("div", "gf-chart-note"),
+    frame, root, plot, sheet: make("div", "gf-chart-sheet"), note: make("div", "gf-chart-note"),
     clicks: 0, follows: "", frames: null, kept: {}, at: null, inSight: true, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
-  root.append(plot, view.note);
+  view.sheet.append(plot);
+  root.append(view.sheet, view.note);
   plot.addEventListener("pointerdown", () => pressed(view), true);
   view.edges = makeEdges(view);
   view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));

@@ -7,7 +7,7 @@ import { say, sayNodes } from "../common/i18n.js";
 import { filler, formatProbability } from "./numbers.js";
 
 /** @import { SourceChip } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 /** @param {SourceChip} chip */
 function sourceChip(chip) {

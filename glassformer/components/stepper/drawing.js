@@ -1,14 +1,14 @@
 // @ts-check
 // Draws one step.
 
-import { make, pieceText, set } from "../common/dom.js";
+import { make, moveSlider, pieceText, set } from "../common/dom.js";
 import { tellStep } from "../common/step.js";
 import { say, sayNodes } from "../common/i18n.js";
 import { drawNote, drawPicked, drawSource, fillTarget, strongestSource } from "./chips.js";
 import { byStep, commonStart, saidProbability } from "./numbers.js";
 
 /** @import { TargetChip } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 const FADES = 24;  // pixels at the end of a row that slides
 
@@ -167,9 +167,8 @@ function drawControls(view) {
   // aria-disabled instead of disabled: a button that is disabled under the focus would lose it.
   for (const element of [view.first, view.back]) set(element, { "aria-disabled": view.step === 0 });
   for (const element of [view.next, view.last]) set(element, { "aria-disabled": view.step === end });
-  view.slider.value = String(view.step + 1);
-  set(view.slider, { "aria-valuetext": say("Step {n} of {all}", { n: view.step + 1, all: end + 1 }) });
-  view.slider.style.setProperty("--done", String(end > 0 ? view.step / end : 1));
+  const said = say("Step {n} of {all}", { n: view.step + 1, all: end + 1 });
+  moveSlider(view.slider, view.step + 1, end > 0 ? view.step / end : 1, said);
 }
 
 /**

@@ -2,14 +2,14 @@
 // Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else. And
 // clicks and keys for the source, where a piece is picked, to see who looks at it.
 
-import { clamped, isPlain } from "../common/keys.js";
+import { clamped, isPlain } from "../common/dom.js";
 import { offerStepper, runOf } from "../common/step.js";
 import { canPick } from "./chips.js";
 import { render, stepOf } from "./drawing.js";
 import { go, leading, steppers, togglePlay } from "./moving.js";
 import { tellRest } from "./settled-step.js";
 
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
 const ARROWED = ["slider", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tree", "combobox",

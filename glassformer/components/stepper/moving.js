@@ -2,8 +2,7 @@
 // Moves from step to step, by buttons, a slider and the clock. Every step is taken here, at once; Python is told only
 // where the reader came to rest.
 
-import { icon, make, makeButton, set } from "../common/dom.js";
-import { clamped } from "../common/keys.js";
+import { clamped, make, set, showSign } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { isPage } from "../common/streamlit-page.js";
@@ -11,20 +10,11 @@ import { say } from "../common/i18n.js";
 import { isCovered, render } from "./drawing.js";
 import { SETTLE_MS } from "./settled-step.js";
 
-/** @import { View } from "./types.js" */
+/** @import { View } from "./view.js" */
 
 const APART_MS = 120;  // of what two fragments hear: of two that wait Streamlit runs one
 const PLAY_MS = 900;
 const SPEEDS = [0.5, 1, 2, 4];
-/** The signs on the buttons. */
-const SIGNS = {
-  first: "M6 5h2.2v14H6zM19 5v14l-9.5-7z",
-  back: "M17 5v14L6.5 12z",
-  play: "M8 4.5v15l11.5-7.5z",
-  pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z",
-  next: "M7 5v14l10.5-7z",
-  last: "M15.8 5H18v14h-2.2zM5 5v14l9.5-7z",
-};
 
 /** On this browser page, the one used last at the end: it gets the keys. @type {View[]} */
 export const steppers = [];
@@ -94,9 +84,7 @@ function settle(view, other) {
 
 /** @param {View} view @param {boolean} playing */
 function showPlaying(view, playing) {
-  const label = playing ? say("Pause") : say("Play");
-  view.play.replaceChildren(icon(playing ? SIGNS.pause : SIGNS.play));
-  set(view.play, { "aria-label": label, title: label });
+  showSign(view.play, playing ? "pause" : "play", playing ? say("Pause") : say("Play"));
   // A caption that is read aloud several times a second helps nobody.
   set(view.caption, { "aria-live": playing ? "off" : "polite" });
 }
@@ -139,23 +127,10 @@ export function togglePlay(view) {
   else play(view);
 }
 
-/** @param {keyof typeof SIGNS} name @param {string} label @param {() => void} act */
-function button(name, label, act) {
-  const made = makeButton(`gf-button gf-${name}`, "", label, act, { "aria-label": label });
-  made.append(icon(SIGNS[name]));
-  return made;
-}
-
 /** @param {View} view */
 export function makeControls(view) {
   const bar = make("div", "gf-controls");
   const buttons = make("div", "gf-buttons");
-  view.first = button("first", say("First step"), () => go(view, 0));
-  view.back = button("back", say("Back one step"), () => go(view, view.step - 1));
-  view.play = button("play", say("Play"), () => togglePlay(view));
-  view.next = button("next", say("Next step"), () => go(view, view.step + 1));
-  view.last = button("last", say("Last step"), () => go(view, view.run.target.length - 1));
-  view.slider = make("input", "gf-slider", "", { type: "range", min: 1, step: 1, "aria-label": say("Step") });
   view.slider.addEventListener("input", () => go(view, Number(view.slider.value) - 1));
   buttons.append(view.first, view.back, view.play, view.next, view.last);
   bar.append(buttons, view.slider, speeds(view));

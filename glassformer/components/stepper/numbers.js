@@ -5,6 +5,8 @@ import { unpackSteps } from "../common/unpack.js";
 
 /** @import { SentRun } from "../common/payloads.js" */
 
+/** @typedef {ReturnType<typeof unpacked>} Run whose texts are whole, and its shading whole steps of 1 / levels, [step, source] */
+
 /** @param {SentRun} run */
 export function unpacked(run) {
   let text = "";

@@ -2,10 +2,9 @@
 // Where the reader rests while nothing on the page has to be drawn for a step. Shows nothing. The address and the menu
 // say it at once; Python hears of it as soon as the reader does anything but step, so a walk of many steps asks nobody.
 
-import { pointMenu } from "../common/links.js";
 import { isThere } from "../common/mount.js";
 import { moveStep, offerRest, runOf } from "../common/step.js";
-import { atOnce, isPage } from "../common/streamlit-page.js";
+import { atOnce, isPage, pointMenu } from "../common/streamlit-page.js";
 
 /** @import { Component, RestPayload } from "../common/payloads.js" */
 /** @import { Report } from "../common/step.js" */

@@ -1,22 +1,21 @@
 // @ts-check
 // Steps through a finished run.
 
-import { make, set } from "../common/dom.js";
+import { clamped, make, set, signButton } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
-import { clamped } from "../common/keys.js";
-import { mount } from "../common/mount.js";
+import { mount, UNSAID } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
 import { PAGE } from "../common/streamlit-page.js";
 import { say } from "../common/i18n.js";
 import { buildChips } from "./chips.js";
 import { offerAll, render, reserve } from "./drawing.js";
 import { enter, leave, watchSource } from "./keys.js";
-import { go, makeControls, pause } from "./moving.js";
+import { go, makeControls, pause, togglePlay } from "./moving.js";
 import { unpacked } from "./numbers.js";
 import { stays } from "./settled-step.js";
 
-/** @import { Create, Show, StepperPayload } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { Show, StepperPayload } from "../common/payloads.js" */
+/** @import { Run } from "./numbers.js" */
 
 /**
  * One of the two rows: its name, and what is in it.
@@ -33,35 +32,53 @@ function side(className, heading, ...content) {
   return { section, name };
 }
 
-/** @type {Create<View>} */
-function create(root, gone) {
-  const label = say("Step through the output. Arrow keys move, Home and End jump, Space plays.");
-  set(root, { role: "group", tabindex: 0, "aria-label": label });
-  const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
-    root, step: 0, speed: 1, timer: null, halted: null, picked: null,
-    text: make("p", "gf-text", "", { dir: "auto" }),
-    sourceList: make("ol", "gf-pieces"),
-    targetList: make("ol", "gf-pieces"),
-    caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"),
-    bar: make("div", "gf-bar"),
-  }));
-  const says = make("div", "gf-says");
-  says.append(view.caption, view.note);
-  view.controls = makeControls(view);
-  view.bar.append(view.controls, says);
-  const target = side("gf-target", say("Output so far"), view.text, view.targetList);
-  view.targetName = target.name;
-  root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
-  view.text.addEventListener("click", (event) => {
-    const word = /** @type {HTMLElement} */ (event.target).closest(".gf-word");
-    if (word instanceof HTMLElement) go(view, Number(word.dataset.step));
-  });
-  watchSource(view);
-  for (const near of ["pointerenter", "focusin"]) root.addEventListener(near, wantFrames);
-  // Who goes to another address is at its step; a report of the one before would stop the run that draws it.
-  addEventListener("popstate", () => clearTimeout(view.settling), { signal: gone });
-  enter(view, gone);
-  return view;
+/** A stepper, as the modules of this folder hand it to each other. */
+export class View {
+  /** @param {HTMLElement} root @param {AbortSignal} gone */
+  constructor(root, gone) {
+    const label = say("Step through the output. Arrow keys move, Home and End jump, Space plays.");
+    this.root = set(root, { role: "group", tabindex: 0, "aria-label": label });
+    this.data = /** @type {StepperPayload} */ (UNSAID);
+    this.run = /** @type {Run} */ (UNSAID);
+    this.setStateValue = this.setTriggerValue = /** @type {(name: string, value: unknown) => void} */ (UNSAID);
+    this.shape = "";  // what the chips show; others are made when it changes
+    this.kept = "";  // what the height of the output was measured for
+    this.step = this.settled = this.settling = 0;
+    this.revision = NaN;
+    this.speed = 1;
+    this.timer = /** @type {number | null} */ (null);
+    this.halted = /** @type {number | null} */ (null);  // the step at which Play stopped since nobody had guessed it
+    this.picked = /** @type {number | null} */ (null);  // the source piece
+    this.text = make("p", "gf-text", "", { dir: "auto" });
+    this.sourceList = make("ol", "gf-pieces");
+    this.targetList = make("ol", "gf-pieces");
+    this.sourceChips = this.targetChips = /** @type {HTMLElement[]} */ ([]);
+    this.caption = make("p", "gf-caption", "", { "aria-live": "polite" });
+    this.note = make("p", "gf-note");
+    this.bar = make("div", "gf-bar");  // the controls and what they say
+    this.first = signButton("first", say("First step"), () => go(this, 0));
+    this.back = signButton("back", say("Back one step"), () => go(this, this.step - 1));
+    this.play = signButton("play", say("Play"), () => togglePlay(this));
+    this.next = signButton("next", say("Next step"), () => go(this, this.step + 1));
+    this.last = signButton("last", say("Last step"), () => go(this, this.run.target.length - 1));
+    this.slider = make("input", "gf-slider", "", { type: "range", min: 1, step: 1, "aria-label": say("Step") });
+    this.controls = makeControls(this);  // in the bar, unless another stepper moves this one
+    const says = make("div", "gf-says");
+    says.append(this.caption, this.note);
+    this.bar.append(this.controls, says);
+    const target = side("gf-target", say("Output so far"), this.text, this.targetList);
+    this.targetName = target.name;
+    root.append(side("gf-source", say("Source"), this.sourceList).section, target.section, this.bar);
+    this.text.addEventListener("click", (event) => {
+      const word = /** @type {HTMLElement} */ (event.target).closest(".gf-word");
+      if (word instanceof HTMLElement) go(this, Number(word.dataset.step));
+    });
+    watchSource(this);
+    for (const near of ["pointerenter", "focusin"]) root.addEventListener(near, wantFrames);
+    // Who goes to another address is at its step; a report of the one before would stop the run that draws it.
+    addEventListener("popstate", () => clearTimeout(this.settling), { signal: gone });
+    enter(this, gone);
+  }
 }
 
 /**
@@ -128,12 +145,12 @@ function close(view) {
 
 /** @param {View} view */
 function lettersChanged(view) {
-  view.kept = undefined;
+  view.kept = "";
   resized(view);
 }
 
 export const component = mount({
-  styles: "stepper", className: "gf-stepper", create, show, close,
+  styles: "stepper", className: "gf-stepper", create: (root, gone) => new View(root, gone), show, close,
   watched: (view) => [view.root], resized,
   fontsCame: lettersChanged, scaled: lettersChanged,
 });

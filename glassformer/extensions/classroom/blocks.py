@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, lesson_questions, panel, predictions, step_links
+from glassformer.extensions.classroom import lesson, panel, predictions, step_links
 from glassformer.extensions.rooms import room_session
 from glassformer.shared.cover_box import Hider
 from glassformer.shared.i18n import st
@@ -40,8 +40,7 @@ def write_cover(words: Iterable[str]) -> str:
 
 def covered_by_link() -> tuple[str, ...]:
     """What is covered by the link that was opened."""
-    found: tuple[str, ...] = st.session_state.get(WORDS, ())
-    return found
+    return st.session_state.get(WORDS, ())
 
 
 def show_all() -> None:
@@ -112,7 +111,7 @@ class _ClassroomBlocks(PageBlocks):
         panel.fill(place)
 
     def opened(self, checkpoint: Checkpoint) -> None:
-        lesson_questions.about(checkpoint)
+        lesson.about(checkpoint)
 
     def in_class(self) -> Callable[[], None] | None:
         return _show_covered if covered_by_link() else None

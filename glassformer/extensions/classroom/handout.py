@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.components.embedding import chart_element, embedded
-from glassformer.extensions.classroom import lesson_questions
-from glassformer.extensions.classroom.lesson import LessonStepRef
+from glassformer.extensions.classroom.lesson import LessonStepRef, own_query, posed
 from glassformer.extensions.classroom.teaching_links import PAGE_NAMES, whole
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Posed
 from glassformer.runs import loading
@@ -36,12 +35,20 @@ _TAGS: Final = {"zh": "zh-CN"}
 
 
 @dataclass(frozen=True, kw_only=True)
+class HandoutCharts:
+    """The charts of a step."""
+
+    beside: tuple[Spec, ...] = ()  # next to the question
+    closed: tuple[Spec, ...] = ()  # with the answer, which they hold
+    whole: bool = False  # whether they are all that the step looks at
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sheet:
     """One step on paper."""
 
     posed: Posed | Sentence  # the question with its answer, or why it makes no sense for the sentence
-    charts: tuple[Spec, ...] = ()  # the charts next to the question
-    closed: tuple[Spec, ...] = ()  # charts with the answer
+    charts: HandoutCharts = HandoutCharts()
     covered: bool = False  # whether what the app shows of it holds the answer
     about: Sentence | None = None  # which model and sentence it is of, if not those of the handout
     # For what is not on paper: the page's name and its URL.
@@ -60,7 +67,7 @@ def handout(
 ) -> str:
     """The HTML file; `checkpoint` is the model's name, `output` is "" if it writes nothing."""
     made: dict[int, str] = {}
-    half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.closed], made=made)
+    half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.charts.closed], made=made)
     told = half.told
     title = told(lesson.title.said({}))
     about = [
@@ -101,7 +108,7 @@ class _Half:
         posed, about = sheet.posed, ""
         if sheet.about is not None:
             about = f'<p class="about">{self.told(sheet.about)}</p>'
-        parts = [f"<h2>{number}. {self.told(posed.question)}</h2>{about}", *map(self._once, sheet.charts)]
+        parts = [f"<h2>{number}. {self.told(posed.question)}</h2>{about}", *map(self._once, sheet.charts.beside)]
         if not sheet.covered:
             parts.append(self._elsewhere(sheet))
         labels = [f"<li>{self.told(option.label)}</li>" for option in posed.options]
@@ -117,7 +124,7 @@ class _Half:
         parts = [f"<h2>{number}. {self.told(posed.right)}</h2>"]
         if posed.step.ask.form != "piece":  # its text answers what somebody typed
             parts.append(f"<p>{self.told(posed.reveal)}</p>")
-        parts += map(self._once, sheet.closed)
+        parts += map(self._once, sheet.charts.closed)
         if sheet.covered:
             parts.append(self._elsewhere(sheet))
         return f'<div class="answer">{"".join(parts)}</div>'
@@ -151,16 +158,7 @@ class _Half:
         return self._made[id(spec)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HandoutChart:
-    """The charts of a step."""
-
-    beside: tuple[Spec, ...] = ()  # charts that may be next to its question
-    closed: tuple[Spec, ...] = ()  # what holds the answer
-    whole: bool = False  # whether they are all that the step looks at
-
-
-def figures_of(step: LessonStep, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> HandoutChart:
+def figures_of(step: LessonStep, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> HandoutCharts:
     """The charts of a step: all that it outlines (if nothing, covers) and that paper can show, else one of its page.
 
     Raises:
@@ -177,7 +175,7 @@ def figures_of(step: LessonStep, parameters: Mapping[str, str], checkpoint: Chec
     if not chosen and page is not None and (first := page.first(link.view)) is not None:
         chosen = {next(iter(step.cover), ""): _declared(first, link, checkpoint, trace)}
     closed = {key for key in chosen if not {key, ALL, PART}.isdisjoint(step.cover)}
-    return HandoutChart(
+    return HandoutCharts(
         beside=tuple(spec for key, spec in chosen.items() if spec is not None and key not in closed),
         closed=tuple(spec for key, spec in chosen.items() if spec is not None and key in closed),
         whole=all(chosen.get(key) is not None for key in looks) and any(chosen.values()),
@@ -197,7 +195,7 @@ def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, 
         GlassformerError: The model cannot run the sentence.
         BusyError: The model has too much to do.
     """
-    trace = loading.runner().trace(checkpoint, lesson_questions.own_query(checkpoint, source))
+    trace = loading.runner().trace(checkpoint, own_query(checkpoint, source))
     on_paper = [number for number, step in enumerate(lesson.steps, 1) if step.paper]
     sheets = [_sheet(lesson, number, checkpoint, source, app) for number in on_paper]
     name, output = checkpoint.card.title or checkpoint.name, trace.output_text
@@ -216,7 +214,7 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
             checkpoint = loading.open_checkpoint(entry)
             source = checkpoint.card.first_example()
             about = say("With the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
-        found = lesson_questions.posed(place, checkpoint, source)
+        found = posed(place, checkpoint, source)
         if not isinstance(found, Posed):
             return Sheet(posed=found, about=about)
         drawn = _drawn(step, found, checkpoint, source)
@@ -228,18 +226,17 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
     link = whole(app, step.page, {"model": checkpoint.name, "src": source} | place.in_address())
     return Sheet(
         posed=found,
-        charts=drawn.beside,
-        closed=drawn.closed,
+        charts=drawn,
         covered=bool(step.cover),
         about=about,
         shown_on=None if drawn.whole else (PAGE_NAMES.get(step.page, step.page), link),
     )
 
 
-def _drawn(step: LessonStep, posed: Posed, checkpoint: Checkpoint, source: str) -> HandoutChart:
+def _drawn(step: LessonStep, posed: Posed, checkpoint: Checkpoint, source: str) -> HandoutCharts:
     """What belongs to a step; a question stays without it if it cannot be made."""
-    trace = loading.runner().trace(checkpoint, lesson_questions.own_query(checkpoint, source))
+    trace = loading.runner().trace(checkpoint, own_query(checkpoint, source))
     try:
         return figures_of(step, posed.link(), checkpoint, trace)
     except (GlassformerError, BusyError):
-        return HandoutChart()
+        return HandoutCharts()

@@ -1,4 +1,4 @@
-"""The lesson step of a session, read from the URL; known lessons, with a teacher's own from --lessons DIR.
+"""The lesson step of a session (from the URL) and its question; known lessons, with a teacher's own.
 
     lesson=one-piece.3                       the third step of that lesson
     lesson=one-piece.0                       its opening; its first step where it has none
@@ -11,22 +11,41 @@ old URL does not undo a change.
 A teacher's own lessons are files in a folder named at start. A changed file is read again while the app runs.
 
     streamlit run app.py -- --lessons DIR        or the environment variable GLASSFORMER_LESSONS
+
+A step is posed to the learner's own run (greedy, no interventions), in the model's thread, and cached for all users.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import streamlit as st
 
 from glassformer.charts.theme import shortened
-from glassformer.extensions.lessons.library import Lesson, LessonStep, Scene, lessons, read_folder
+from glassformer.extensions.lessons.library import (
+    Case,
+    Lesson,
+    LessonStep,
+    Opening,
+    Posed,
+    QuestionNotApplicable,
+    Scene,
+    lessons,
+    opening_link,
+    pose,
+    read_folder,
+)
+from glassformer.runs import loading
+from glassformer.server.model_runner import BusyError
 from glassformer.server.server_options import said
-from glassformer.state import link
+from glassformer.state import link, session
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, joined, say
+from transformer.runs.query import Query
 
 ENVIRONMENT: Final = "GLASSFORMER_LESSONS"
 OPTION: Final = "--lessons"
@@ -34,9 +53,9 @@ OPTION: Final = "--lessons"
 _Stamp = tuple[tuple[str, int, int], ...]
 
 
-def folder(arguments: Sequence[str] | None = None) -> Path | None:
-    """The folder of lessons that the command line names, the real one when none is given; None if none was named."""
-    named = said(arguments, ENVIRONMENT, OPTION)
+def folder() -> Path | None:
+    """The folder of lessons that the command line or the environment names; None if none was named."""
+    named = said(None, ENVIRONMENT, OPTION)
     return Path(named).expanduser() if named else None
 
 
@@ -64,11 +83,15 @@ NAMES: Final = (PARAMETER, PATH, OWN)
 SHORT: Final = "short"  # the only path there is beside the lessons themselves
 RETURNED_TO: Final = ("model", "src")
 
-PLACE, SEEN, NOTES = "lesson_place", "lesson_seen", "lesson_notes"  # in the session
-GIVEN = "lesson_given"
+PLACE, SEEN, NOTES, GIVEN = "lesson_place", "lesson_seen", "lesson_notes", "lesson_given"  # in the session
+ABOUT: Final = "lesson_about"  # there while a page is drawn: the checkpoint that it has opened
 
 _PLACE = re.compile(r"([a-z][a-z0-9-]{0,30})\.(0|[1-9][0-9]?)", re.ASCII)
 _LONGEST_SHOWN: Final = 40
+_BYTES: Final = 4_000  # of a question with its answer
+
+Found = Posed | Sentence  # a question, or why there is none
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -142,8 +165,7 @@ def begin() -> None:
 
 def place() -> LessonStepRef | None:
     """Where the session is; None outside of lessons."""
-    found: LessonStepRef | None = st.session_state.get(PLACE)
-    return found
+    return st.session_state.get(PLACE)
 
 
 def scene() -> Scene | None:
@@ -171,8 +193,7 @@ def leave() -> None:
 
 def take_notes() -> tuple[str, ...]:
     """What there is to say of the address, once."""
-    notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
-    return notes
+    return st.session_state.pop(NOTES, ())
 
 
 def in_address() -> dict[str, str]:
@@ -184,3 +205,72 @@ def in_address() -> dict[str, str]:
 def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:
     """Say that the session was set from an address; one that says what is looked at need not be told by the step."""
     st.session_state[GIVEN] = bool(set(parameters) - {*RETURNED_TO, "rev", "answers"})
+
+
+# ------------------------------------------------------------------------------------------------ its question
+
+
+def about(checkpoint: Checkpoint) -> None:
+    """Say which checkpoint the page has opened; a lesson asks about the sentence that its pages would show first."""
+    if place() is None:
+        return
+    st.session_state[ABOUT] = checkpoint
+    if st.session_state.get(session.SOURCE) is None:
+        st.session_state[session.SOURCE] = checkpoint.card.first_example()
+
+
+def taken() -> Checkpoint | None:
+    """The checkpoint that the page has opened, for the panel that is drawn after it; a session does not keep it."""
+    return st.session_state.pop(ABOUT, None)
+
+
+def source() -> str:
+    """The learner's sentence; "" for none."""
+    return st.session_state.get(session.SOURCE) or ""
+
+
+def posed(place: LessonStepRef, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
+    """A step posed to a run of the learner's sentence, with what was typed where a piece is asked for."""
+    if not source.strip():
+        return say("Type a sentence at the top of the page, or choose an example.")
+    step = step_of(place)
+    key = ("lesson", place.lesson, place.step, step.fingerprint, given)
+    return made(checkpoint, source, key, lambda case: pose(step, replace(case, given=given)))
+
+
+def opened(place: LessonStepRef, checkpoint: Checkpoint, source: str) -> dict[str, str] | Sentence:
+    """What a lesson's opening looks at in a run of the learner's sentence, as parameters of an address."""
+    scene = scene_of(place)
+    if not isinstance(scene, Opening):
+        return {}
+    key = ("opening", scene.page, scene.pick, tuple(scene.link.items()))
+    return made(checkpoint, source, key, lambda case: opening_link(scene, case))
+
+
+def made(checkpoint: Checkpoint, source: str, key: Hashable, work: Callable[[Case], _Made]) -> _Made | Sentence:
+    """What is made of the run of a sentence in the model's thread, or why there is nothing; `key` says what it is."""
+    try:
+        query = own_query(checkpoint, source)
+        case = Case(checkpoint=checkpoint, trace=loading.runner().trace(checkpoint, query))
+        return loading.runner().compute((key, query), partial(_or_why, work, case), nbytes=lambda _: _BYTES)
+    except (GlassformerError, BusyError) as error:
+        return error.sentence
+
+
+def own_query(checkpoint: Checkpoint, source: str) -> Query:
+    """What a step asks the model: the sentence as it is, decoded greedily.
+
+    Raises:
+        QueryError: The sentence is too long.
+    """
+    return link.Link(source=source, max_new=min(link.DEFAULT_NEW, checkpoint.config.max_len)).query(
+        checkpoint.content_hash
+    )
+
+
+def _or_why(work: Callable[[Case], _Made], case: Case) -> _Made | Sentence:
+    """A reason why there is nothing is kept as a result is; the thread hands exceptions on instead."""
+    try:
+        return work(case)
+    except QuestionNotApplicable as why:
+        return why.sentence

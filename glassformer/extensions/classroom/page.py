@@ -12,7 +12,7 @@ PAGES = (
 )
 
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
-    from glassformer.extensions.classroom import lesson_list
+    from glassformer.extensions.classroom import panel
     from glassformer.frame.run_page import checkpoint_or_maps
     from glassformer.frame.source_box import head_without_run
     from glassformer.runs.run_address import publish
@@ -21,5 +21,5 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     session.begin("lessons")
     head_without_run(say("Lessons"))
     found = checkpoint_or_maps()
-    lesson_list.draw()
+    panel.draw_list()
     publish(found)

@@ -1,4 +1,4 @@
-"""Lesson panel beside the page: question, answer, navigation.
+"""Lesson panel beside the page (question, answer, navigation), and the page of all lessons.
 
 `main.py` reserves its place before the page runs and fills it afterwards, when the page has opened the checkpoint. On a
 wide screen it is a column, on a narrow one a folding sheet at the bottom (`_RULES`).
@@ -7,13 +7,13 @@ The CSS rules are fixed text; a lesson adds only chart keys of letters and digit
 """
 
 import re
+from collections.abc import Iterator
 from html import escape
 from typing import Any, Final
 
-from glassformer.extensions.classroom import lesson, lesson_questions, predictions, question_form, step_links
-from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lesson_questions import Found
-from glassformer.extensions.lessons.library import Opening, Posed
+from glassformer.extensions.classroom import lesson, predictions, question_form, step_links
+from glassformer.extensions.classroom.lesson import Found, LessonStepRef
+from glassformer.extensions.lessons.library import Lesson, Opening, Posed
 from glassformer.extensions.lessons.library.posing import short_path, words_on
 from glassformer.extensions.rooms import room_session
 from glassformer.server.streamlit_private import styled
@@ -21,7 +21,7 @@ from glassformer.shared import drawing, i18n, menu
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from transformer.i18n import Sentence, say
+from transformer.i18n import Sentence, joined, say, say_n
 
 PANEL: Final = "lesson_panel"
 # On a phone the question is folded to one line, as a class looks at the charts. Who has unfolded it reads on while the
@@ -106,7 +106,7 @@ def begin(page: str) -> Any:
 
 def fill(place: Any) -> None:
     """Draw what the panel says into what `begin` made; call it after the page."""
-    here, checkpoint = lesson.place(), lesson_questions.taken()
+    here, checkpoint = lesson.place(), lesson.taken()
     if place is None or here is None:
         return
     st.session_state[step_links.SHOWN] = predictions.run_at_hand()
@@ -119,20 +119,20 @@ def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None
     if step_links.has_summary(here):
         question_form.ask(None, None)
         menu.ways([step_links.to(say("Back to the step"), here, checkpoint, then=True)])
-        _leave()
-        return
-    if isinstance(scene := lesson.scene_of(here), Opening):
+    elif isinstance(scene := lesson.scene_of(here), Opening):
         question_form.ask(None, None)
         _open(here, scene, checkpoint, line)
-        return
-    found = current(here, checkpoint)
-    question_form.ask(here, found)
-    if isinstance(found, Posed):
-        _fold(line, found.question)
-    answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
-    if not isinstance(found, Posed):
-        _not_here(here, found, checkpoint)
-    _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
+    else:
+        found = current(here, checkpoint)
+        question_form.ask(here, found)
+        if isinstance(found, Posed):
+            _fold(line, found.question)
+            answered = checkpoint is not None and _asked(here, found, checkpoint)
+        else:
+            _not_here(here, found, checkpoint)
+            answered = False
+        _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
+    st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)
     _outlined(here)
 
 
@@ -148,14 +148,11 @@ def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None, li
     menu.ways(ways)
     if here.short:
         _words(checkpoint)
-    _leave()
-    _outlined(here)
 
 
 def _words(checkpoint: Checkpoint | None) -> None:
     """Say the words of the path, folded."""
-    source = st.session_state.get(session.SOURCE) or ""
-    found = None if checkpoint is None else lesson_questions.made(checkpoint, source, "path", words_on)
+    found = None if checkpoint is None else lesson.made(checkpoint, lesson.source(), "path", words_on)
     if not isinstance(found, dict):
         return  # the question says why
     with st.expander(say("Terms for this path")):
@@ -186,7 +183,7 @@ def current(here: LessonStepRef, checkpoint: Checkpoint | None) -> Found:
         return say("No model is open on this page. Go back to the step to continue.")
     if on not in ("", st.session_state.get(session.MODEL)):
         return say("This step uses the checkpoint {name}. Go back to the step to open it.", name=on)
-    return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
+    return lesson.posed(here, checkpoint, lesson.source())
 
 
 def _asked(here: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> bool:
@@ -195,8 +192,7 @@ def _asked(here: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> bool:
     if room is not None:
         return question_form.draw(here, found, checkpoint, room)
     given = predictions.of(here)
-    source = st.session_state.get(session.SOURCE) or ""
-    if given is not None and question_form.reveal(here, given, checkpoint, source):
+    if given is not None and question_form.reveal(here, given, checkpoint):
         return True
     question_form.question(here, found, checkpoint)
     return False
@@ -208,7 +204,7 @@ def _not_here(here: LessonStepRef, why: Sentence, checkpoint: Checkpoint | None)
         st.rerun()  # there is nothing to cover
     st.info(drawing.with_code(why), icon=":material/info:")
     examples = () if checkpoint is None else checkpoint.card.tried()
-    others = [one for one in examples if one != st.session_state.get(session.SOURCE)][:_MOST_EXAMPLES]
+    others = [one for one in examples if one != lesson.source()][:_MOST_EXAMPLES]
     if others:
         st.caption(say("Try one of these sentences:"))
         for place, example in enumerate(others):
@@ -232,8 +228,115 @@ def _ways(here: LessonStepRef, checkpoint: Checkpoint | None, *, answered: bool,
         ways.append(step_links.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
     ways.append(step_links.to(say("Back to the step"), here, checkpoint, then=answered))
     menu.ways(ways)
-    _leave()
 
 
-def _leave() -> None:
-    st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)
+# ------------------------------------------------------------------------------------------------ all lessons
+
+LIST_KEY: Final = "lesson_list"
+FIRST: Final = 8  # lessons that are listed at once
+
+
+def draw_list() -> None:
+    """Draw the page of all lessons."""
+    _summary()
+    there = lesson.known()
+    said = say(
+        "Each lesson first shows something that moves; then each step asks before it shows the answer: predict, then "
+        "look. The answers come from your own sentence and the open checkpoint."
+    )
+    st.markdown(said)
+    path, begins = step_links.places(there), step_links.first(there)
+    if begins is not None:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
+            begin = say("Begin the {n}-minute path", n=step_links.SHORT_MINUTES)
+            menu.ways([step_links.into(begin, begins)])
+            said = say(
+                "{count} on attention, √d_head, positions and masks, with the terms you need. The steps are "
+                "marked below.",
+                count=say_n("{n} step", "{n} steps", len(path)),
+            )
+            st.caption(said, width="content")
+    lessons = list(there.values())
+    for one in lessons[:FIRST]:
+        _lesson(one)
+    if lessons[FIRST:]:
+        with st.expander(say("More lessons")):
+            for one in lessons[FIRST:]:
+                _lesson(one)
+    st.caption(say("Your answers are kept only in this browser."))
+    st.button(
+        say("Delete my answers"), key="lesson_forget", on_click=predictions.forget, disabled=not predictions.kept()
+    )
+
+
+def _lesson(one: Lesson) -> None:
+    with st.container(key=f"{LIST_KEY}_{one.name}", border=True, gap="small"):
+        st.markdown(drawing.strong(lesson.title_of(one)))
+        st.markdown(drawing.plain(one.teaches.said({})))
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            place, label = _where_to_go_on(one)
+            menu.ways([step_links.into(label, place)])
+            st.caption(drawing.plain(joined(" ", _facts(one))), width="content")
+
+
+def _where_to_go_on(one: Lesson) -> tuple[LessonStepRef, Sentence]:
+    """The first step without an answer, whatever sentence it was about."""
+    done = {name for name, _ in predictions.kept()}
+    places = step_links.places(lesson.known(), one.name)
+    ahead = [place for place in places if place.name not in done]
+    if ahead and len(ahead) < len(places):
+        return ahead[0], say("Continue at step {n}", n=ahead[0].step)
+    begins = step_links.first(lesson.known(), one.name) or places[0]
+    return begins, say("Begin") if ahead else say("Once more")
+
+
+def _facts(one: Lesson) -> Iterator[str]:
+    yield say(
+        "{steps}, about {minutes}.",
+        steps=say_n("{n} step", "{n} steps", len(one.steps)),
+        minutes=say_n("{n} minute", "{n} minutes", one.minutes),
+    )
+    if before := lesson.titles_before(one):
+        yield say("Builds on: {titles}.", titles=before)
+    on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
+    if on_the_path:
+        steps = joined(", ", map(str, on_the_path))
+        yield say_n("On the {minutes}-minute path: step {steps}.", "On the {minutes}-minute path: steps {steps}.",
+                    len(on_the_path), minutes=step_links.SHORT_MINUTES, steps=steps)  # fmt: skip
+
+
+def _summary() -> None:
+    """Draw what was met on the path, how many answers were right, and what comes next; at its end."""
+    if not step_links.has_summary(lesson.place()):
+        return
+    path = step_links.places(lesson.known())
+    last = {name: one.right for (name, _), one in predictions.kept().items()}
+    given = [last[place.name] for place in path if place.name in last]
+    with st.container(key="path_summary", border=True):
+        st.markdown(drawing.strong(step_links.SUMMARY))
+        known = lesson.known()
+        lines = [
+            say("{title}: {text}", title=drawing.strong(known[name].title.said({})), text=drawing.plain(met.said({})))
+            for name, met in short_path().met.items()
+        ]
+        st.markdown(joined("  \n", lines))
+        said = say(
+            "You predicted {given} of {n} steps, {right} of them correctly.",
+            given=len(given),
+            n=len(path),
+            right=sum(given),
+        )
+        st.markdown(said)
+        wrong = [place for place in path if last.get(place.name) is False]
+        if wrong:
+            st.caption(say("Look again at the steps whose answers surprised you:"))
+            menu.ways([step_links.into(_called(place), place) for place in wrong])
+        st.caption(say("More lessons"))
+        names = [name for name in ("building", "pieces", "recipe") if name in known]
+        further = [place for name in names if (place := step_links.first(known, name)) is not None]
+        menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])
+
+
+def _called(place: LessonStepRef) -> Sentence:
+    title = lesson.known()[place.lesson].title.said({})
+    return say("{title}, step {n}", title=title, n=place.step)

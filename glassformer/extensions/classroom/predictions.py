@@ -47,7 +47,7 @@ class Prediction:
 
 def run_at_hand() -> str:
     """A digest of what the learner's run is of."""
-    return digest(st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
+    return digest(st.session_state.get(session.MODEL) or "", lesson.source())
 
 
 def digest(model: str, source: str) -> str:
@@ -57,8 +57,7 @@ def digest(model: str, source: str) -> str:
 
 def kept() -> Mapping[Key, Prediction]:
     """All that the session knows of."""
-    found: Mapping[Key, Prediction] = st.session_state.get(KEPT, {})
-    return found
+    return st.session_state.get(KEPT, {})
 
 
 def of(place: LessonStepRef) -> Prediction | None:
@@ -112,8 +111,7 @@ def mount(page: str, *, heard: Callable[[], None]) -> None:
 def _heard(then: Callable[[], None]) -> None:
     """Callback: the browser says what it remembers; what the session knows goes before it."""
     if told := told_text(MEMORY, "answers"):
-        known = kept()
-        keep(dict(read(told)) | dict(known))
+        keep({**dict(read(told)), **kept()})
         then()
 
 

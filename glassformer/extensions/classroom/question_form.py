@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, lesson_questions, predictions, step_links
-from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lesson_questions import Found
+from glassformer.extensions.classroom import lesson, predictions, step_links
+from glassformer.extensions.classroom.lesson import Found, LessonStepRef
 from glassformer.extensions.classroom.predictions import Prediction
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.lessons.library.posing import number_in
-from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms import room_session, room_view
 from glassformer.extensions.rooms.room import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question, Room
-from glassformer.extensions.rooms.room_view import room_counts
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
-from glassformer.state import global_params, session
+from glassformer.state import global_params
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say
 
@@ -59,9 +57,7 @@ def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labe
 def answer(place: LessonStepRef, key: str, checkpoint: Checkpoint) -> None:
     """Callback: the learner commits to what the widget with a key says; then the page shows what was covered."""
     given = str(st.session_state.get(key) or "").strip()
-    source = st.session_state.get(session.SOURCE) or ""
-    typed = given if lesson.step_of(place).ask.form == "piece" else ""
-    found = lesson_questions.posed(place, checkpoint, source, given=typed)
+    found = _posed(place, checkpoint, given)
     if not isinstance(found, Posed):
         return
     why = _refused(found, given)
@@ -76,15 +72,24 @@ def answer(place: LessonStepRef, key: str, checkpoint: Checkpoint) -> None:
         else:
             room_session.vote(words_of(found).index(given))
         return  # the teacher shows the answer
+    _show(place, found, checkpoint)
+
+
+def _posed(place: LessonStepRef, checkpoint: Checkpoint, given: str) -> Found:
+    """The question of a step to the learner's sentence, with what was given if that is a piece."""
+    typed = given if lesson.step_of(place).ask.form == "piece" else ""
+    return lesson.posed(place, checkpoint, lesson.source(), given=typed)
+
+
+def _show(place: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> None:
+    """Have the page show what belongs to the answer."""
     if step_links.at_the_step(place) and found.then() != found.link():
-        there = step_links.parameters(place, checkpoint, then=True)
-        st.query_params.from_dict(global_params.beside(there))
+        st.query_params.from_dict(global_params.beside(step_links.parameters(place, checkpoint, then=True)))
 
 
-def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
+def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint) -> bool:
     """Show the prediction, whether it is right, and the run's answer; False if the question has changed."""
-    step = lesson.step_of(place)
-    found = lesson_questions.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
+    found = _posed(place, checkpoint, given.choice)
     if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
         return False
     st.markdown(drawing.strong(found.question))
@@ -130,14 +135,9 @@ def called(found: Posed, given: str) -> str:
 def _refused(found: Posed, given: str) -> str | None:
     """Why something is not an answer to a question; None if it is one."""
     form = found.step.ask.form
-    if form == "choice":
-        known = given in words_of(found)
-        return None if known else _NOTHING_GIVEN
-    if not given:
+    if not given or (form == "choice" and given not in words_of(found)):
         return _NOTHING_GIVEN
-    if form == "number" and number_in(given) is None:
-        return _A_NUMBER
-    return None
+    return _A_NUMBER if form == "number" and number_in(given) is None else None
 
 
 def ask(here: LessonStepRef | None, found: Found | None) -> None:
@@ -149,14 +149,14 @@ def ask(here: LessonStepRef | None, found: Found | None) -> None:
         asked = public.question
         of_this_step = asked is not None and here is not None and asked.name.startswith(here.name)
         if asked is not None and not asked.aloud and not of_this_step:  # on another page it stays asked
-            polling.do(taught, Room.ask, None)
+            room_view.do(taught, Room.ask, None)
         return
     name = room_session.name_of(here.name, "" if public.own else predictions.run_at_hand())
     if public.question is not None and public.question.name == name:
         return
     right_alone = counts_right(public, found)
-    offered = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
-    polling.do(taught, Room.ask, Question(name, found.question, offered))
+    offered = room_view.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
+    room_view.do(taught, Room.ask, Question(name, found.question, offered))
     if lesson.step_of(here).cover and predictions.of(here) is not None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
 
@@ -187,17 +187,16 @@ def _question(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public:
 
 def _labels(found: Posed) -> list[str]:
     """The choices as the wall names them, too."""
-    return polling.lettered([option.label for option in found.options])
+    return room_view.lettered([option.label for option in found.options])
 
 
 def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
     """What a student sees who has voted, or has come too late."""
     given = predictions.of(here)
     if public.answered:
-        source = st.session_state.get(session.SOURCE) or ""
-        if given is None or not reveal(here, given, checkpoint, source):
+        if given is None or not reveal(here, given, checkpoint):
             solution(found)
-        polling.results(public)
+        room_view.results(public)
         return
     st.markdown(drawing.strong(found.question))
     said = []
@@ -208,21 +207,21 @@ def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Pub
     else:
         said.append(say("Discuss the question with your neighbours; your teacher may ask again."))
     st.info(drawing.with_code(joined(" ", said)))
-    polling.results(public)
+    room_view.results(public)
 
 
 def _teach(taught: OpenedRoom, here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
     """What the teacher sees: the buttons stand above the bars, which may be long."""
-    room_counts(key="lesson_counts")
+    room_view.room_counts(key="lesson_counts")
     if public.answered:
         solution(found)
     else:
         st.markdown(drawing.strong(found.question))
-        if not polling.has_bars(public):
+        if not room_view.has_bars(public):
             with st.container(key="lesson_choices"):  # no term is underlined in it: one choice would stand out
                 st.markdown(joined("  \n", [drawing.plain(label) for label in _labels(found)]))
-    polling.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
-    polling.results(public)
+    room_view.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
+    room_view.results(public)
 
 
 def _show_answer(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, taught: OpenedRoom) -> None:
@@ -233,6 +232,5 @@ def _show_answer(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, taug
     compared = not counts_right(public, found)
     right = words_of(found).index(str(found.answer.right)) if compared else None
     told = "" if compared or public.own else true(found)
-    polling.do(taught, Room.answer, right, told)
-    if step_links.at_the_step(here) and found.then() != found.link():
-        st.query_params.from_dict(global_params.beside(step_links.parameters(here, checkpoint, then=True)))
+    room_view.do(taught, Room.answer, right, told)
+    _show(here, found, checkpoint)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, lesson_questions, predictions
+from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.lessons.library import Lesson, Posed
 from glassformer.extensions.lessons.library.posing import short_path
@@ -103,9 +103,9 @@ def parameters(place: LessonStepRef, at_hand: Checkpoint | None, *, then: bool =
 
 def _looked_at(place: LessonStepRef, checkpoint: Checkpoint, source: str, *, then: bool) -> dict[str, str]:
     if not place.step:
-        opened = lesson_questions.opened(place, checkpoint, source)
+        opened = lesson.opened(place, checkpoint, source)
         return opened if isinstance(opened, dict) else {}
-    found = lesson_questions.posed(place, checkpoint, source)
+    found = lesson.posed(place, checkpoint, source)
     return {} if not isinstance(found, Posed) else found.then() if then else found.link()
 
 

@@ -16,7 +16,7 @@ from string import Formatter
 from typing import Any, Final
 
 from glassformer.charts.theme import shortened
-from glassformer.extensions.classroom import lesson, lesson_questions, teaching_links
+from glassformer.extensions.classroom import lesson, teaching_links
 from glassformer.extensions.classroom.handout import written
 from glassformer.extensions.classroom.lesson import LessonStepRef, folder, read_own
 from glassformer.extensions.classroom.teaching_links import PAGE_NAMES, question
@@ -25,7 +25,6 @@ from glassformer.extensions.lessons.library.subjects import oracles as all_oracl
 from glassformer.extensions.lessons.library.subjects import picks as all_picks
 from glassformer.shared import drawing
 from glassformer.shared.i18n import frame, st
-from glassformer.state import session
 from glassformer.state.global_params import base
 from glassformer.state.language import current
 from transformer.checkpoint.load import Checkpoint
@@ -172,7 +171,7 @@ def _handout(checkpoint: Checkpoint) -> None:
     answers = st.segmented_control(
         say("Which file"), list(_WITH), key=ANSWERS, default=False, format_func=_WITH.__getitem__, required=True
     )
-    source = st.session_state.get(session.SOURCE) or ""
+    source = lesson.source()
     if not source.strip():
         st.caption(say("Type a sentence at the top of the page, or choose an example."))
         return
@@ -290,9 +289,8 @@ def values(step: LessonStep) -> set[str]:
 
 
 def _tried(name: str, checkpoint: Checkpoint) -> None:
-    lesson, number, _ = next(_uses(name))
-    source = st.session_state.get(session.SOURCE) or ""
-    found = lesson_questions.posed(LessonStepRef(lesson.name, number), checkpoint, source)
+    one, number, _ = next(_uses(name))
+    found = lesson.posed(LessonStepRef(one.name, number), checkpoint, lesson.source())
     if not isinstance(found, Posed):
         st.info(drawing.with_code(found))
         return

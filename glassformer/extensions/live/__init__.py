@@ -10,5 +10,5 @@ EXTENSION = Extension(
         "serve": "glassformer.extensions.live.app_server:serve",
         "show": "glassformer.extensions.live.memory_reader:show",
     },
-    sources="glassformer.extensions.live.live_models:SOURCE",
+    sources="glassformer.extensions.live.app_server:SOURCE",
 )

@@ -1,4 +1,4 @@
-"""App server in a thread of this process (`serve`), for a model in a notebook; one, however often it is called.
+"""App server in a thread of this process (`serve`), one for all its models in memory; the `Source` of these.
 
 It listens on this machine alone. The server's settings are those of `.streamlit/config.toml` beside the app.
 """
@@ -10,17 +10,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from socket import socket
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from glassformer import APP
 from glassformer.extensions.live.memory_reader import from_memory
+from glassformer.runs.sources import Source
+from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import NO_ANSWERS, load
 from transformer.errors import GlassformerError
+from transformer.i18n import say
 
 MODELS: Final[dict[str, Checkpoint]] = {}  # what is served, by the names that the app has for it
 HOST: Final = "127.0.0.1"
@@ -106,15 +109,11 @@ def _start(port: int | None) -> int:
         raise GlassformerError("port {port}: something else listens there; name another one with port=.", port=where)
     read_settings(APP / "app.py")
     sys.path.append(str(APP))
-    spec = spec_from_file_location("glassformer_app", APP / "app.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        app = run_path(str(APP / "app.py"), run_name="glassformer_app")["app"]
     except SystemExit as error:
         raise GlassformerError("The app does not start: {problem}", problem=str(error)) from None
-    server = uvicorn.Server(uvicorn.Config(module.app, host=HOST, port=chosen, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(app, host=HOST, port=chosen, log_level="warning"))
     thread = threading.Thread(target=server.run, name="glassformer", daemon=True)
     thread.start()
     # Before executors end, which it needs for its own end; `atexit` comes after them.
@@ -140,3 +139,41 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+# ------------------------------------------------------------------------------------------------ in the app
+
+HOLDS: Final = "live"
+
+
+class LiveSource(Source):
+    """What `serve` was given; every visitor of this server sees it."""
+
+    holds = HOLDS
+
+    def own(self) -> dict[str, Entry]:
+        """All of them, the newest first."""
+        return {name: _entry(name) for name in reversed(MODELS)}
+
+    def at(self, name: str) -> Entry | None:
+        """One of them."""
+        return _entry(name) if name in MODELS else None
+
+    def open(self, entry: Entry) -> Checkpoint:
+        """It is open already."""
+        return MODELS[entry.name]
+
+    def opened(self, content_hash: str) -> Checkpoint | None:
+        """The same by its hash."""
+        return next((one for one in MODELS.values() if one.content_hash == content_hash), None)
+
+    def label(self, entry: Entry) -> str | None:
+        """The name, marked as a model in memory."""
+        return say("{name} (in memory)", name=entry.name) if entry.holds == HOLDS else None
+
+
+def _entry(name: str) -> Entry:
+    return Entry(name, Path(name), None, name, Path(name), examples=MODELS[name].card.examples[:1], holds=HOLDS)
+
+
+SOURCE = LiveSource()

@@ -21,12 +21,10 @@ MOST_CHOICES: Final = 8
 LEAST_VOTES: Final = 5  # fewer are not counted by choice: who voted what could be guessed
 LEAST_OF_FEW: Final = 2  # where a teacher wants them counted all the same
 
-_Refusal = Literal[
+Why = Literal[
     "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long",
-    "locked", "crowded",
+    "locked", "crowded", "away",
 ]  # fmt: skip
-Why = Literal[_Refusal, "away"]
-
 Phase = Literal["", "vote", "discuss"]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from glassformer.extensions.rooms import polling, registry, room_session
+from glassformer.extensions.rooms import registry, room_session, room_view
 from glassformer.extensions.rooms.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
 from glassformer.extensions.rooms.room import (
     LEAST_OF_FEW,
@@ -18,7 +18,6 @@ from glassformer.extensions.rooms.room import (
     RoomRefusedError,
     table,
 )
-from glassformer.extensions.rooms.room_view import RIGHT_ALONE, RULES, caution, join_url, qr, room_counts
 from glassformer.extensions.rooms.store import IDLE_SECONDS, MOST_ROOMS
 from glassformer.shared import drawing
 from glassformer.shared.csv_export import Origin, saved
@@ -35,13 +34,13 @@ def draw_teaching(taught: OpenedRoom, public: Public) -> None:
     """Draw the teacher's side of the page."""
     st.subheader(say("You are teaching in room {code}.", code=taught.code), anchor=False)
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
-    where = join_url(taught.code)
+    where = room_view.join_url(taught.code)
     with code:
-        st.html(RULES + qr(where, where="gf-join"))
+        st.html(room_view.RULES + room_view.qr(where, where="gf-join"))
     with said:
         st.markdown(say("Students scan this code, open this address, or type the room code on this page:"))
         st.code(where, language=None)
-        caution()
+        room_view.caution()
         st.markdown(say("Now go to any page: the class follows you."))
     _sentences(taught, public)
     _few(taught, public)
@@ -79,14 +78,14 @@ def save(record: Sequence[Kept], code: str) -> None:
 def _setting(taught: OpenedRoom, key: str, now: bool, act: Callable[..., bool | None]) -> dict[str, Any]:
     """Options of a widget that shows a setting of the room and changes it by `act`."""
     st.session_state[key] = now
-    return {"key": key, "on_change": lambda: polling.do(taught, act, bool(st.session_state.get(key)))}
+    return {"key": key, "on_change": lambda: room_view.do(taught, act, bool(st.session_state.get(key)))}
 
 
 def _sentences(taught: OpenedRoom, public: Public) -> None:
     how = _setting(taught, OWN, public.own, Room.let_own)
     st.segmented_control(say("Sentence"), list(_SENTENCES), format_func=_SENTENCES.__getitem__, required=True, **how)
     if public.own:
-        st.caption(RIGHT_ALONE)
+        st.caption(room_view.RIGHT_ALONE)
 
 
 def _few(taught: OpenedRoom, public: Public) -> None:
@@ -119,21 +118,21 @@ def _voting(taught: OpenedRoom, public: Public) -> None:
             list(range(2, MOST_ALOUD + 1)),
             key=CHOICES,
             default=4,
-            format_func=lambda n: f"{polling.LETTERS[0]} – {polling.LETTERS[n - 1]}",
+            format_func=lambda n: f"{room_view.LETTERS[0]} – {room_view.LETTERS[n - 1]}",
             required=True,
         )
         ask = partial(_ask, taught, public.round + 1)
         st.button(say("Ask for votes"), key="room_ask", on_click=ask, icon=":material/how_to_vote:")
-    room_counts(key="room_counts")
-    polling.controls(taught, public)
-    polling.results(public)
+    room_view.room_counts(key="room_counts")
+    room_view.controls(taught, public)
+    room_view.results(public)
 
 
 def _ask(taught: OpenedRoom, number: int) -> None:
     """Callback: take votes on the question that the teacher asks aloud."""
     text, choices = say("Your teacher asks: which answer is right?"), st.session_state.get(CHOICES) or 4
-    question = Question(f"aloud.{number}", text, tuple(polling.LETTERS[:choices]), aloud=True)
-    polling.do(taught, Room.ask, question)
+    question = Question(f"aloud.{number}", text, tuple(room_view.LETTERS[:choices]), aloud=True)
+    room_view.do(taught, Room.ask, question)
 
 
 def _end() -> None:
@@ -191,7 +190,7 @@ def draw() -> None:
         draw_teaching(taught, public)
     elif public is not None:
         _joined(code)
-        polling.results(public)
+        room_view.results(public)
     else:
         _outside(code)
     with st.expander(say("What is kept of a room")):
@@ -233,7 +232,8 @@ def _join() -> None:
 
 def _open() -> None:
     try:
-        room_session.teach(ROOMS.open(*room_session.asking()))
+        opened = ROOMS.open(*room_session.asking())
+        room_session.enter(opened.code, opened)
     except RoomRefusedError as refused:
         if not ROOMS.store.away:
             st.session_state[REFUSED] = _WHY_NOT[refused.why]

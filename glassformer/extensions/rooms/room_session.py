@@ -31,7 +31,7 @@ TOO_MANY: Final = say("Too many wrong room codes were entered from your network.
 
 
 def begin() -> None:
-    """Take the room from the URL, at the begin of a script run.
+    """Take the room from the URL, when a script run begins.
 
     A browser that does not know yet that its user has left a room still sends the old URL.
     """
@@ -78,16 +78,10 @@ def taught() -> OpenedRoom | None:
     return st.session_state.get(TAUGHT)
 
 
-def enter(code: str) -> None:
-    """Callback: be in a room, as a student."""
-    _be_in(code, None)
+def enter(code: str, opened: OpenedRoom | None = None) -> None:
+    """Callback: be in a room, as a student, or as its teacher if it was just opened."""
+    _be_in(code, opened)
     st.query_params[PARAMETER] = code
-
-
-def teach(opened: OpenedRoom) -> None:
-    """Callback: be in a room that was just opened, as its teacher."""
-    _be_in(opened.code, opened)
-    st.query_params[PARAMETER] = opened.code
 
 
 def leave() -> None:
@@ -140,8 +134,7 @@ def away() -> Sentence | None:
 
 def vote_given() -> tuple[int, int] | None:
     """The round in which the session voted last, and what, for its browser to post; None if it has not."""
-    given: tuple[int, int] | None = st.session_state.get(VOTE)
-    return given
+    return st.session_state.get(VOTE)
 
 
 def vote(choice: int) -> None:
@@ -179,8 +172,7 @@ class _RoomAddress(AddressPart):
         return {PARAMETER: current()} if current() else {}
 
     def take_notes(self) -> tuple[str, ...]:
-        notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
-        return notes
+        return st.session_state.pop(NOTES, ())
 
     def published(self, page: str, written: Mapping[str, str]) -> None:
         own = {*NAMES, *language.NAMES}

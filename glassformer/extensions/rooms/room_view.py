@@ -1,4 +1,4 @@
-"""Join URL of a room with its QR code, status bar, live counts, projector view, presentation button; their CSS.
+"""Views of a room: join URL and QR code, status bar, counts, votes, projector view, presentation button; CSS.
 
 The browser receives the teacher's moves directly and opens the URL like a link: one script run per move, none for a
 step until it has settled, none while nothing happens. A projector's computer only watches: it has no secret.
@@ -7,25 +7,30 @@ A QR code is black on white with a quiet zone of four modules, also in a dark th
 Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
 """
 
+import contextlib
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlencode, urlsplit
 
 import segno
 
+from glassformer.charts.histograms import HOW_TO_READ_VOTES, RIGHT, votes_spec
 from glassformer.components.custom_component import Element, told_text
-from glassformer.extensions.rooms import polling, room_session
-from glassformer.extensions.rooms.room import Public
+from glassformer.extensions.rooms import room_session
+from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.server.streamlit_private import styled
+from glassformer.shared import drawing
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import global_params, language
 from glassformer.state.global_params import base
-from transformer.i18n import say
+from transformer.i18n import Sentence, joined, say, say_n
 
 _QUIET: Final = 4  # modules around a code
 _ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing is sent to it
@@ -138,45 +143,28 @@ BAR: Final = "room_bar"
 _BAR = Element(BAR)
 _PRESENTER = Element("presenter")
 _COUNTS = Element("room_counts")
-# A student is counted and follows; a viewer, such as a projector, only looks on.
-Role = Literal["student", "teacher", "viewer"]
-
-
-def room_bar(
-    code: str,
-    *,
-    key: str,
-    role: Role,
-    secret: str = "",  # the teacher's; the teacher's browser tab keeps it for a reload
-    # The round and the student's choice, from 0; the browser posts it with its token.
-    vote: tuple[int, int] | None = None,
-    at: str = "",  # the shown URL, after the app's own
-    lesson: bool = False,  # whether the session is in a lesson, whatever the URL says
-    # Called when a tab that kept the secret was reloaded; `told_text(key, "teacher")` returns it.
-    on_teacher: Callable[[], None] | None = None,
-    on_left: Callable[[], None] | None = None,  # called when the user leaves an ended room
-) -> None:
-    """Draw the line."""
-    choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
-    payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson, "at": at}
-    _BAR.draw(payload, key=key, hears={"teacher": on_teacher, "votes": None, "left": on_left})
 
 
 def bar(page: str) -> None:
     """Draw the line of the room that the session is in, before a page."""
-    code, taught = room_session.current(), room_session.taught()
+    looks_on, taught = page == room_session.PROJECTOR, room_session.taught()
+    vote = None if looks_on else room_session.vote_given()
     st.html(BAR_RULES)
-    if page == room_session.PROJECTOR:
-        room_bar(code, key=BAR, role="viewer")
-    elif taught is None:
-        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", global_params.guidance().is_set
-        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=room_session.leave)
-        line(vote=room_session.vote_given(), at=at, lesson=in_lesson)
-    else:
-        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=room_session.leave)
+    payload = {
+        "code": room_session.current(),
+        # A student is counted and follows; a viewer only looks on.
+        "role": "viewer" if looks_on else "student" if taught is None else "teacher",
+        "secret": "" if looks_on or taught is None else taught.secret,  # the teacher's tab keeps it for a reload
+        # For the browser to post with its token.
+        "choice": None if vote is None else dict(zip(("round", "choice"), vote, strict=True)),
+        "lesson": global_params.guidance().is_set,  # whatever the URL says
+        "at": f"{page}?{urlencode(st.query_params.to_dict())}",
+    }
+    _BAR.draw(payload, key=BAR, hears={"teacher": _know_again, "votes": None, "left": room_session.leave})
 
 
 def _know_again() -> None:
+    """Callback: a tab that has kept the secret was reloaded."""
     room_session.become_teacher(told_text(BAR, "teacher"))
 
 
@@ -198,6 +186,129 @@ def room_counts(*, key: str, large: bool = False) -> None:
     _COUNTS.draw({"large": large}, key=key)
 
 
+# ------------------------------------------------------------------------------------------------ votes
+
+LETTERS = "ABCDEFGH"
+BARS = "room_votes"
+VOTE, DISCUSS = "room_vote_seconds", "room_discuss_minutes"
+VOTE_SECONDS, DISCUSS_MINUTES = [30, 60, 90, 120], [0, 1, 2, 3, 5]
+RIGHT_OR_NOT = (say("Right"), say("Not right"))  # the choices where choices are not compared
+
+
+def controls(taught: OpenedRoom, public: Public, *, answer: Callable[[OpenedRoom], None] | None = None) -> None:
+    """Draw what a teacher does next about the question; `answer` shows the answer, None where the app knows none."""
+    if public.question is None:
+        return
+
+    def button(name: str, label: Sentence, icon: str, act: Callable[..., bool | None], *of: Any) -> None:
+        kind: Literal["primary", "secondary"] = "primary" if name == "show" and public.taken else "secondary"
+        st.button(label, key=f"room_{name}", icon=f":material/{icon}:", type=kind, on_click=do, args=(taught, act, *of))
+
+    with st.container(horizontal=True, gap="small"):
+        if public.taken or (public.phase and not public.answered):
+            button("show", say("Show the votes"), "bar_chart", Room.show)
+        if not public.taken and not public.answered:
+            button("again", say("Vote again"), "replay", Room.again)
+        if public.question.aloud:
+            button("close", say("Close the question"), "close", Room.ask, None)
+        if public.phase == "vote" and not public.answered:
+            button("stop", say("Stop the timer"), "timer_off", Room.stop)
+        elif not public.phase and not public.answered:
+            _timer(taught)
+        if answer is not None and not public.answered:
+            see = partial(answer, taught)
+            st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
+
+
+def _timer(taught: OpenedRoom) -> None:
+    with st.popover(say("Timer"), icon=":material/timer:"):
+        st.segmented_control(
+            say("Seconds to vote"), VOTE_SECONDS, key=VOTE, default=60, required=True, persist_state=KEEP
+        )
+        st.segmented_control(
+            say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
+        )
+        said = say(
+            "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
+            "they vote only once."
+        )
+        st.caption(said)
+        st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
+
+
+def _start(taught: OpenedRoom) -> None:
+    vote, discuss = st.session_state.get(VOTE) or 60, st.session_state.get(DISCUSS)
+    discuss = 120 if discuss is None else discuss * 60
+    do(taught, Room.start, vote, discuss)
+
+
+def do(taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
+    """Callback: `Registry.do`; nothing happens if the room has ended or moved on."""
+    with contextlib.suppress(RoomRefusedError):
+        ROOMS.do(taught, act, *of)
+
+
+def lettered(choices: Sequence[str], *, right: int | None = None) -> list[str]:
+    """Choices with letters, "B. the first piece"; `right` is marked if given."""
+    called = list(choices)
+    if tuple(choices) not in (RIGHT_OR_NOT, tuple(LETTERS[: len(choices)])):
+        called = [joined(" ", [f"{letter}.", one]) for letter, one in zip(LETTERS, choices, strict=False)]
+    if right is not None:
+        called[right] = joined(" ", [RIGHT, called[right]])
+    return called
+
+
+def too_few(public: Public) -> Sentence | None:
+    """Why votes that were shown are not seen by choice; None if they are, or none are to be seen."""
+    if not _are_seen(public) or public.shown[-1].counts is not None:
+        return None
+    return say_n(
+        "{n} vote. A chart of the choices appears once there are {least} votes.",
+        "{n} votes. A chart of the choices appears once there are {least} votes.",
+        public.shown[-1].voted,
+        least=public.least,
+    )
+
+
+def _are_seen(public: Public) -> bool:
+    """Whether votes may be shown: not during a vote, nor during the discussion before a second one."""
+    return bool(public.shown) and not public.taken and not public.phase
+
+
+def has_bars(public: Public) -> bool:
+    """Whether `bars` draws something; while votes are taken, those of the round before would lead them."""
+    return _are_seen(public) and public.shown[-1].counts is not None
+
+
+def results(public: Public) -> None:
+    """Draw the votes that were shown, or why there are none to see."""
+    few = too_few(public)
+    if few is not None:
+        st.info(few)
+    bars(public)
+
+
+def bars(public: Public, *, key: str = BARS, large: bool = False) -> None:
+    """Draw the votes that were shown, if there are enough; large for a wall."""
+    question = public.question
+    if question is None or not has_bars(public):
+        return
+    latest = public.shown[-1]
+    rounds = [one.counts for one in reversed(public.shown[-2:]) if one.counts is not None]
+    title = say_n("{n} vote", "{n} votes", latest.voted)
+    drawing.chart(
+        votes_spec(rounds, lettered(question.choices), title=title, right=public.right, large=large),
+        key=key,
+        alt=say("One bar per choice; its length is the number of votes."),
+        how_to_read=HOW_TO_READ_VOTES,
+        fit=large,
+        of_sentence=False,
+        of_lesson=True,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ on the wall
+
 RIGHT_ALONE = say("The results show only how many answers were right, not which answers were given.")
 
 
@@ -211,10 +322,10 @@ def draw() -> None:
     asked = public.question is not None
     st.html(RULES + NO_FEET + _head(code, alone=not asked))
     if asked:
-        listed = not polling.has_bars(public) and not _counts_right(public)
+        listed = not has_bars(public) and not _counts_right(public)
         st.html(_question(public, beside=_qr(code) if listed else ""))
     room_counts(key="wall_counts", large=True)
-    polling.bars(public, key="wall_votes", large=True)
+    bars(public, key="wall_votes", large=True)
 
 
 def _head(code: str, *, alone: bool) -> str:
@@ -231,7 +342,7 @@ def _qr(code: str) -> str:
 
 
 def _counts_right(public: Public) -> bool:
-    return public.question is not None and public.question.choices == polling.RIGHT_OR_NOT
+    return public.question is not None and public.question.choices == RIGHT_OR_NOT
 
 
 def _question(public: Public, *, beside: str) -> str:
@@ -239,15 +350,15 @@ def _question(public: Public, *, beside: str) -> str:
     if question is None:
         return ""
     parts = [f'<p class="gf-wall-question">{escape(here(question.text))}</p>']
-    few = polling.too_few(public)
+    few = too_few(public)
     if few is not None:
         parts.append(f'<p class="gf-wall-few">{escape(here(few))}</p>')
     if _counts_right(public):
         parts.append(f'<p class="gf-wall-few">{escape(here(public.told or RIGHT_ALONE))}</p>')
-    elif not polling.has_bars(public):
+    elif not has_bars(public):
         kind = "gf-wall-row" if max(map(len, question.choices)) == 1 else "gf-wall-list"  # letters alone
         right = [' class="gf-wall-right"' if place == public.right else "" for place in range(len(question.choices))]
-        called = polling.lettered(question.choices, right=public.right)
+        called = lettered(question.choices, right=public.right)
         listed = "".join(f"<li{which}>{escape(here(one))}</li>" for which, one in zip(right, called, strict=True))
         parts.append(f'<div class="gf-wall-choices"><ul class="{kind}">{listed}</ul>{beside}</div>')
     return f'<div class="gf-wall">{"".join(parts)}</div>'

@@ -1,28 +1,30 @@
-"""Runs saved as self-contained HTML files, and the menu below a run that saves it.
+"""Runs saved as self-contained HTML files, the menu that saves a run, and saved runs in the app.
 
 The pictures are those of one page, or of all pages with a stepper, with their frames and in every language of the app.
 Left out, but listed, are pictures that need the model at each step or would make the file too large, and parts of a
 page that are not pictures. All text is inserted as JSON and displayed as text.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as but
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import urlencode
 
+from glassformer.charts.theme import shortened
 from glassformer.components.custom_component import read_asset, script
 from glassformer.components.embedding import embedded
 from glassformer.components.stepper_view import StepperRun
-from glassformer.extensions.saving.run_source import show_only
+from glassformer.extensions.saving.recorded_checkpoint import HOLDS, RecordedCheckpoint, opened
 from glassformer.frame.sentence_stepper import SAVES
+from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun, seen
 from glassformer.runs.picture import PAGES, Page, Picture, declare_all
 from glassformer.runs.run_address import address
+from glassformer.runs.sources import Source
 from glassformer.runs.step_frames import NoFramesError, RunRef, frames_of
 from glassformer.runs.viewed_run import ViewedRun, at_step
 from glassformer.shared import cover_box
@@ -30,17 +32,19 @@ from glassformer.shared.csv_export import Origin, decoding_of
 from glassformer.shared.drawing import at_a_moment
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state import session
 from glassformer.state.global_params import base
 from glassformer.state.language import tag_of
-from glassformer.state.link import write_link
-from glassformer.state.session import STEPPER
+from glassformer.state.link import way_of, write_link
+from glassformer.state.view import MAIN
+from transformer.checkpoint.free_memory import Progress
+from transformer.checkpoint.listing import Entry, signature
+from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import ENGLISH, joined, languages, name_of, say
 from transformer.i18n.catalogue import browser_words
+from transformer.runs.query import Query
 from transformer.runs.run_file import SUFFIX, run_bytes
-
-if TYPE_CHECKING:
-    from transformer.checkpoint.load import Checkpoint
 
 MOST_STEPS: Final = 64  # of a run whose file may have all pages: 30 steps take some seconds of the processor
 NO_TABLE: Final = "none"  # in place of a button: what the browser has is rounded, so it saves no table of it
@@ -184,7 +188,7 @@ def file_of(*shown: SavedRunContent) -> str:
     if len(shown) > 1:  # each stepper moves the other
         for sides in told["languages"]:
             for side, slot in zip(sides, reversed(SLOTS), strict=True):
-                side["stepper"]["moves"] = f"{slot}{STEPPER}"
+                side["stepper"]["moves"] = f"{slot}{session.STEPPER}"
     page = read_asset("extensions/saving/components/bundle/page.html")
     return page.replace("EMBEDDED", embedded(script(), run=told))
 
@@ -232,7 +236,7 @@ def _in_language(shown: SavedRunContent, slot: str, language: str) -> dict[str, 
 
 def _stepper(run: StepperRun, slot: str, step: int) -> dict[str, Any]:
     return {
-        "name": f"{slot}{STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
+        "name": f"{slot}{session.STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
         "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "moves": "",
         "chosen": None, "choosable": False,
     }  # fmt: skip
@@ -252,13 +256,85 @@ def _about(run: ViewedRun) -> Mapping[str, str]:
     }
 
 
+# ------------------------------------------------------------------------------------------------ a run in the app
+
+LONGEST_TITLE: Final = 120
+
+
+def _open(name: str, file: Path, root: Path, progress: Progress) -> RecordedCheckpoint:
+    found = opened(file, name=name, inside=root)
+    _opened()[found.content_hash] = name, file, root
+    return found
+
+
+@st.cache_resource(show_spinner=False)
+def _opened() -> dict[str, tuple[str, Path, Path]]:
+    """Where the run of each content hash is."""
+    return {}
+
+
+def _in_memory(name: str, file: Path, root: Path) -> Checkpoint:
+    which = (HOLDS, str(file), name, signature(file, ("",)))
+    return loading.in_memory(which, file, partial(_open, name, file, root))
+
+
+class RunSource(Source):
+    """Files of runs in the folders of checkpoints, or uploaded."""
+
+    holds = HOLDS
+
+    def open(self, entry: Entry) -> Checkpoint:
+        """The run, in the place of a model."""
+        return _in_memory(entry.name, entry.folder, entry.root)
+
+    def opened(self, content_hash: str) -> Checkpoint | None:
+        """A run that was opened, again."""
+        where = _opened().get(content_hash)
+        if where is None:
+            return None
+        try:
+            return _in_memory(*where)
+        except GlassformerError:  # the file is gone
+            return None
+
+    def label(self, entry: Entry) -> str | None:
+        """The name, marked as a run and not a model."""
+        return say("{name} (saved run)", name=shortened(entry.title, limit=40)) if entry.holds == HOLDS else None
+
+    def told(self, entry: Entry) -> tuple[str, str] | None:
+        """What it is a run of."""
+        if entry.holds != HOLDS or entry.error is not None:
+            return None
+        title = shortened(entry.title, limit=LONGEST_TITLE)
+        return ":material/save:", say("a saved run: {title}", title=title)
+
+
+def _show_only(checkpoint: Checkpoint, only: Query) -> None:
+    """Have the session ask for the only run that there is; a note if it asks for another sentence."""
+    if session.asked().source not in (None, "", only.source):
+        session.add_note(
+            say(
+                "{name} is a saved run: it has one sentence, as it was decoded then. Open its model to run others.",
+                name=checkpoint.card.title or checkpoint.name,
+            )
+        )
+    how, settings = way_of(only.decoding)
+    words = {one.key: getattr(only.decoding, one.field) for one in settings}
+    most = min(only.max_new, checkpoint.config.max_len)
+    st.session_state.update({session.SOURCE: only.source, session.HOW: how, session.MAX_NEW: most, **words})
+    session.stand(MAIN, forced=only.forced, hypothesis=only.hypothesis, interventions=only.interventions)
+
+
+SOURCE = RunSource()
+
+
 class SavingBlocks(PageBlocks):
     """The menu "Save this run"; a saved run in the place of what else is asked for."""
 
     def opened(self, checkpoint: Checkpoint) -> None:
         """A saved run has one sentence, which is put into the box and decoded as it was."""
         if (only := checkpoint.only_query) is not None:
-            show_only(checkpoint, only)
+            _show_only(checkpoint, only)
 
     def below_run(self, page: Page, run: OpenRun) -> None:
         """Draw it, unless something is yet to be guessed."""

@@ -8,10 +8,9 @@ import contextlib
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms import room_session, room_view
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.rooms.room import OpenedRoom, Question, Room, RoomRefusedError
-from glassformer.extensions.rooms.room_view import room_counts
 from glassformer.extensions.training_page import session_trainings, watch_pictures
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.extensions.training_page.watch_pictures import Watched
@@ -46,13 +45,13 @@ def draw(watched: Watched) -> None:
     if not asked or public.question is None:
         return
     st.markdown(drawing.strong(public.question.text))
-    if not polling.has_bars(public):
-        called = polling.lettered(public.question.choices, right=public.right)
+    if not room_view.has_bars(public):
+        called = room_view.lettered(public.question.choices, right=public.right)
         st.markdown(joined("  \n", [drawing.plain(one) for one in called]))
     if taught is not None:
-        room_counts(key="watch_counts")
-        polling.controls(taught, public)
-    polling.results(public)
+        room_view.room_counts(key="watch_counts")
+        room_view.controls(taught, public)
+    room_view.results(public)
 
 
 def _name(training: Training) -> str:
@@ -72,8 +71,8 @@ def _ask(taught: OpenedRoom, token: str) -> None:
     if training is None or public is None or now is None:
         return
     name, limits = f"{_name(training)}{public.round + 1}", (LOWER * now, HIGHER * now)
-    polling.do(taught, Room.ask, _question(name, now, limits))
-    polling.do(taught, Room.start, VOTE_SECONDS, 0.0)
+    room_view.do(taught, Room.ask, _question(name, now, limits))
+    room_view.do(taught, Room.start, VOTE_SECONDS, 0.0)
     session_trainings.trainings().when(training, AHEAD_SECONDS, partial(_answer, taught, name, training, limits))
 
 

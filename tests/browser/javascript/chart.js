@@ -2,6 +2,7 @@
 // A chart as Streamlit calls it: what Plotly is asked to draw at a step and in a theme, what clicks and keys tell.
 
 import { changed, momentAt, wantFrames } from "../../../glassformer/components/common/frames.js";
+import { present, typeScale } from "../../../glassformer/components/common/present.js";
 import { DARK_COLORS, PLOTLY_FILE } from "../../../glassformer/components/common/served.js";
 import { restOf, tellStep } from "../../../glassformer/components/common/step.js";
 import { component as chart } from "../../../glassformer/components/plotly/view.js";
@@ -62,6 +63,19 @@ test("while its script is loading a chart says so, and where it does not come; t
   await comesTo(() => texts(".gf-chart-note:not([hidden])"), ["Nothing to draw yet."]);
   await leave();
   console.error = error;
+});
+
+test("presented, a chart is drawn for less room and shown larger, with no small letters", async () => {
+  const scaled = () => [made.one(".gf-chart-sheet").style.transform, made.plot.layout.width < made.one(".gf-chart").clientWidth];
+  const small = { xaxis: { tickfont: { size: 10 } } };
+  const made = await drawn([{ type: "bar", y: [1, 2] }], small);
+  equal([scaled(), made.plot.layout.xaxis.tickfont.size], [["", false], 10]);
+  present(true);
+  await comesTo(() => scaled()[1], true);
+  equal([scaled()[0].slice(0, 11), made.plot.layout.xaxis.tickfont.size], [`scale(${typeScale(false)}`.slice(0, 11), 13]);
+  present(false);
+  await comesTo(scaled, ["", false]);
+  await made.leave();
 });
 
 test("a click on a mark is told, and a second one on the same mark is another", async () => {

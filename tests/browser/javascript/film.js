@@ -37,7 +37,7 @@ test("in a large view all tiles are as large as the height allows", () => {
 
 test("tiles are laid out anew, each with its own cells and names", () => {
   const drawn = figure();
-  wrapFilm(drawn, { columns: 2, rows: 3, height: 0 }, 600, 1);
+  wrapFilm(drawn, { columns: 2, rows: 3, height: 0 }, 600);
   const [trace] = drawn.data, { z, customdata, x, y } = /** @type {any} */ (trace);
   equal([z[0][0], z[0][2], z[3][0], z[4][2], z[6][0]], [0.1, 1.1, 2.1, 3.2, 4.1]);
   equal([z[6][2], z[0][1], z[2][0]], [null, null, null]);

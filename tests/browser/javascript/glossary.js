@@ -1,7 +1,6 @@
 // @ts-check
 
-import { finder, formsOf } from "../../../glassformer/components/glossary/matching.js";
-import { eachText } from "../../../glassformer/components/glossary/texts.js";
+import { eachText, finder, formsOf } from "../../../glassformer/components/glossary/matching.js";
 import { make } from "../../../glassformer/components/common/dom.js";
 import { equal, test } from "./harness.js";
 

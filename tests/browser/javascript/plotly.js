@@ -2,8 +2,8 @@
 
 import { leaveRoom, namedInTiles } from "../../../glassformer/components/plotly/edges.js";
 import { fitHeads, fitTicks, fitTitle, wrapped } from "../../../glassformer/components/plotly/fit.js";
-import { stepMarks } from "../../../glassformer/components/plotly/follow.js";
-import { gridNumber, restoreGrid } from "../../../glassformer/components/plotly/grid.js";
+import { stepMarks } from "../../../glassformer/components/plotly/step-display.js";
+import { gridNumber, restoreGrid } from "../../../glassformer/components/plotly/numbers.js";
 import { decoded, rawText, shortest } from "../../../glassformer/components/plotly/numbers.js";
 import { recolour } from "../../../glassformer/components/plotly/paint.js";
 import { tableOf } from "../../../glassformer/components/plotly/table.js";

@@ -34,7 +34,7 @@ def sheets_of(name, source):
             continue
         drawn = figures_of(step, posed.link(), checkpoint, case.trace)
         covered = bool(step.cover)
-        found.append(Sheet(posed=posed, charts=drawn.beside, closed=drawn.closed, covered=covered))
+        found.append(Sheet(posed=posed, charts=drawn, covered=covered))
     return found
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import transformer
-from glassformer.extensions.live import app_server, live_models
+from glassformer.extensions.live import app_server
 from glassformer.runs import loading, sources
 from tests.source_code import ROOT
 from transformer.errors import GlassformerError
@@ -51,7 +51,7 @@ def served(monkeypatch):
     """No server is started."""
     monkeypatch.setattr(app_server, "_running", lambda port: 8501)
     yield
-    live_models.MODELS.clear()
+    app_server.MODELS.clear()
 
 
 @pytest.mark.usefixtures("served")
@@ -64,7 +64,7 @@ def test_a_served_model_opens_as_it_is_until_it_is_let_go():
     assert source.label(entry) == "now (in memory)"
     assert loading.trace_again("now", model.query("glass")).output_text == "ssalg"
     again = app_server.serve(transformer.load("palindrome"), name="now")
-    assert (again.url, list(live_models.MODELS)) == (one.url, ["now"])
+    assert (again.url, list(app_server.MODELS)) == (one.url, ["now"])
     one.stop()
     one.stop()
     assert source.at("now") is None

@@ -7,7 +7,7 @@ from glassformer.extensions.classroom import blocks, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import registry, room_session
 from glassformer.extensions.rooms.registry import LIMITS, ROOMS
-from glassformer.extensions.rooms.room_view import BLOCKS, room_bar, room_counts
+from glassformer.extensions.rooms.room_view import BLOCKS, bar, room_counts
 from glassformer.state import session
 from glassformer.state.link import Link
 from tests.glassformer.components.test_components import sends_what_its_type_names
@@ -17,12 +17,13 @@ from tests.glassformer.components.test_components import sends_what_its_type_nam
 def state(monkeypatch):
     """A session of a teacher, on the Step page."""
     found = {}
-    parameters = type("QueryParameters", (dict,), {"from_dict": lambda own, said: (own.clear(), own.update(said))})
+    does = {"from_dict": lambda own, said: (own.clear(), own.update(said)), "to_dict": dict}
+    parameters = type("QueryParameters", (dict,), does)
     for streamlit in (st, blocks.st):
         monkeypatch.setattr(streamlit, "session_state", found)
         monkeypatch.setattr(streamlit, "query_params", parameters())
     opened = ROOMS.open()
-    room_session.teach(opened)
+    room_session.enter(opened.code, opened)
     found[session.URL_PAGE] = "step"
     yield found
     ROOMS.end(opened)
@@ -93,7 +94,7 @@ def test_who_left_a_room_is_not_taken_back_by_an_address_of_before(state):
 
 DRAWN = {
     "PresenterPayload": lambda key: BLOCKS.on_every_page(),
-    "RoomPayload": lambda key: room_bar("K7MPR4", role="viewer", key=key),
+    "RoomPayload": lambda key: bar(room_session.PROJECTOR),
     "RoomCountsPayload": lambda key: room_counts(key=key),
 }
 

@@ -2,12 +2,10 @@
 // What stands on every page: the button and the key that begin and end the presentation, links of
 // the menu, and the way past it to the sentence.
 
-import { icon, make, makeButton, set } from "../../../../components/common/dom.js";
-import { isPlain } from "../../../../components/common/keys.js";
-import { followLinks } from "../../../../components/common/links.js";
+import { icon, isPlain, make, makeButton, set } from "../../../../components/common/dom.js";
 import { mount } from "../../../../components/common/mount.js";
 import { isPresenting, present, speakInAddress } from "../../../../components/common/present.js";
-import { PAGE } from "../../../../components/common/streamlit-page.js";
+import { followLinks, PAGE } from "../../../../components/common/streamlit-page.js";
 import { say } from "../../../../components/common/i18n.js";
 
 /** @import { Create, PresenterPayload, Show } from "../../../../components/common/payloads.js" */

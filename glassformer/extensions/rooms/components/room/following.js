@@ -5,9 +5,8 @@
 // while the connection is made anew is lost. So it is looked whether the address and what Python has drawn are where
 // the teacher is; if not, the address is opened again, after ever longer waits, and at last the whole page is.
 
-import { openInPlace } from "../../../../components/common/links.js";
 import { currentStep, moveStep } from "../../../../components/common/step.js";
-import { isPage } from "../../../../components/common/streamlit-page.js";
+import { isPage, openInPlace } from "../../../../components/common/streamlit-page.js";
 import { storage } from "./connection.js";
 
 /** @import { RoomState } from "./types.js" */

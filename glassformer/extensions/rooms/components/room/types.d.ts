@@ -1,8 +1,5 @@
 // What the modules of this folder hand to each other.
 
-import type { RoomPayload } from "../../../../components/common/payloads.js";
-import type { makeTimer } from "./timer.js";
-
 /** The votes of a round; `counts` is null where there are too few to show. */
 export interface Shown {
   voted: number;
@@ -49,16 +46,4 @@ export interface Known {
   counts: Counts | null;
   until: number;
   away: string;
-}
-
-export interface View {
-  root: HTMLElement;
-  said: HTMLElement;
-  button: HTMLButtonElement;
-  ballot: HTMLElement;
-  timer: ReturnType<typeof makeTimer>;
-  report: (version: string) => void;
-  teach: (secret: string) => void;
-  leave: () => void;
-  payload: RoomPayload | null;
 }

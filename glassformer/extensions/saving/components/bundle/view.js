@@ -1,9 +1,9 @@
 // @ts-check
-// A saved run: its stepper and its pictures in a file of their own, without a server (`ui/runs/saved_run.py`).
+// A saved run: its stepper and its pictures in a file of their own, without a server (`extensions/saving/saved_run.py`).
 
 import { make, makeButton } from "../../../../components/common/dom.js";
 import { giveFrames, wantFrames } from "../../../../components/common/frames.js";
-import { atStep } from "../../../../components/common/links.js";
+import { atStep } from "../../../../components/common/streamlit-page.js";
 import { STYLES } from "../../../../components/common/served.js";
 import { currentStep, STEP_EVENT } from "../../../../components/common/step.js";
 import { component as flow } from "../../../../components/flow/view.js";

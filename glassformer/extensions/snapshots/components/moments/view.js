@@ -2,172 +2,147 @@
 // Moves through the training of a checkpoint. What a stop is stands there at once; Python is told where the reader
 // rests. While the training is played, each stop waits for the picture of the one before.
 
-import { icon, make, makeButton, set } from "../../../../components/common/dom.js";
-import { clamped, isPlain } from "../../../../components/common/keys.js";
+import { clamped, isPlain, make, moveSlider, set, showSign, signButton } from "../../../../components/common/dom.js";
 import { mount } from "../../../../components/common/mount.js";
 import { isPage } from "../../../../components/common/streamlit-page.js";
 import { say } from "../../../../components/common/i18n.js";
 
-/** @import { Create, MomentsPayload, Show } from "../../../../components/common/payloads.js" */
-
-/**
- * @typedef {object} View
- * @property {HTMLElement} root
- * @property {HTMLElement} name
- * @property {HTMLElement} told
- * @property {HTMLInputElement} slider
- * @property {Record<"back" | "play" | "next", HTMLButtonElement>} buttons
- * @property {MomentsPayload} data
- * @property {number} at the stop that is shown here
- * @property {string} rested what Python knows of
- * @property {boolean} passing whether Python was told that more comes
- * @property {number} settling
- * @property {number} timer of what is played; 0 if nothing is
- * @property {(name: string, value: unknown) => void} setStateValue
- */
+/** @import { Component, MomentsPayload } from "../../../../components/common/payloads.js" */
 
 const SETTLE_MS = 200;
 const PLAY_MS = 900;
 const LOOK_MS = 60;
-const SIGNS = { back: "M17 5v14L6.5 12z", next: "M7 5v14l10.5-7z", play: "M8 4.5v15l11.5-7.5z", pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z" };
 
-/** @type {Create<View>} */
-function create(root, gone) {
-  set(root, { role: "group", "aria-label": say("Time in the training") });
-  const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
-    root, at: 0, settling: 0, timer: 0, passing: false,
-    name: make("p", "gf-moment"),
-    told: make("p", "gf-measured", "", { title: say("Training loss, loss on the dev pairs, and score on the dev pairs at that time") }),
-    slider: make("input", "gf-slider", "", { type: "range", min: 0, step: 1, "aria-label": say("Time in the training") }),
-  }));
-  view.buttons = {
-    back: button(view, "back", say("Earlier snapshot"), () => go(view, view.at - 1)),
-    play: button(view, "play", say("Play the training"), () => (view.timer ? pause(view) : play(view))),
-    next: button(view, "next", say("Later snapshot"), () => go(view, view.at + 1)),
-  };
-  view.slider.addEventListener("input", () => { halt(view); go(view, Number(view.slider.value)); });
-  view.slider.addEventListener("keydown", (event) => {
-    if (event.key !== " " || !isPlain(event)) return;
-    event.preventDefault();
-    view.buttons.play.click();
-  });
-  const bar = make("div", "gf-bar");
-  bar.append(view.buttons.back, view.buttons.play, view.buttons.next, view.slider);
-  root.append(view.name, bar, view.told);
-  // Who goes to another address is at its snapshot.
-  addEventListener("popstate", () => { clearTimeout(view.settling); halt(view); view.passing = false; }, { signal: gone });
-  return view;
-}
-
-/** @param {View} view @param {"back" | "play" | "next"} name @param {string} label @param {() => void} act */
-function button(view, name, label, act) {
-  const made = makeButton(`gf-button gf-${name}`, "", label, () => {
-    if (name !== "play") halt(view);
-    act();
-  }, { "aria-label": label });
-  made.append(icon(SIGNS[name]));
-  return made;
-}
-
-/** @type {Show<View, MomentsPayload>} */
-function show(view, { data: { payload }, setStateValue }) {
-  const before = view.data;
-  Object.assign(view, { data: payload, setStateValue });
-  const here = before?.stops[view.at]?.step;
-  const moved = before?.of !== payload.of || before.revision !== payload.revision;
-  const kept = payload.stops.findIndex((stop) => stop.step === here);  // a training that runs has more stops by now
-  if (moved) {
-    clearTimeout(view.settling);
-    if (before?.of !== payload.of) halt(view);
+class Moments {
+  /** @param {HTMLElement} root @param {AbortSignal} gone */
+  constructor(root, gone) {
+    set(root, { role: "group", "aria-label": say("Time in the training") });
+    this.data = /** @type {MomentsPayload} */ ({ of: "", stops: [], at: 0, revision: -1 });
+    this.at = 0;  // the stop that is shown here
+    this.rested = "";  // what Python knows of
+    this.passing = false;  // whether Python was told that more comes
+    this.settling = 0;
+    this.timer = 0;  // of what is played; 0 if nothing is
+    this.setStateValue = (/** @type {string} */ _name, /** @type {unknown} */ _value) => {};
+    this.name = make("p", "gf-moment");
+    const scores = say("Training loss, loss on the dev pairs, and score on the dev pairs at that time");
+    this.told = make("p", "gf-measured", "", { title: scores });
+    const slides = { type: "range", min: 0, step: 1, "aria-label": say("Time in the training") };
+    this.slider = make("input", "gf-slider", "", slides);
+    this.back = signButton("back", say("Earlier snapshot"), () => this.turn(this.at - 1));
+    this.player = signButton("play", say("Play the training"), () => (this.timer ? this.pause() : this.play()));
+    this.next = signButton("next", say("Later snapshot"), () => this.turn(this.at + 1));
+    this.slider.addEventListener("input", () => this.turn(Number(this.slider.value)));
+    this.slider.addEventListener("keydown", (event) => {
+      if (event.key !== " " || !isPlain(event)) return;
+      event.preventDefault();
+      this.player.click();
+    });
+    const bar = make("div", "gf-bar");
+    bar.append(this.back, this.player, this.next, this.slider);
+    root.append(this.name, bar, this.told);
+    // Who goes to another address is at its snapshot.
+    addEventListener("popstate", () => Object.assign(this.end(), { passing: false }), { signal: gone });
   }
-  view.at = moved || kept < 0 ? payload.at : kept;
-  if (moved) view.rested = where(view);
-  draw(view);
-}
 
-/** @param {View} view */
-const where = (view) => JSON.stringify(view.data.stops[view.at].step);
-
-/** @param {View} view */
-function draw(view) {
-  const { stops } = view.data;
-  const stop = stops[view.at];
-  set(view.slider, { max: stops.length - 1, "aria-valuetext": `${stop.name}. ${stop.told}` });
-  view.slider.value = String(view.at);
-  view.slider.style.setProperty("--done", String(view.at / Math.max(stops.length - 1, 1)));
-  view.name.textContent = stop.name;
-  view.told.textContent = stop.told;
-  set(view.buttons.back, { "aria-disabled": view.at === 0 });
-  set(view.buttons.next, { "aria-disabled": view.at === stops.length - 1 });
-}
-
-/** @param {View} view @param {number} wanted */
-function go(view, wanted) {
-  const at = clamped(wanted, view.data.stops.length);
-  if (at === view.at) return;
-  view.at = at;
-  draw(view);
-  clearTimeout(view.settling);
-  view.settling = setTimeout(() => tell(view, false), SETTLE_MS);
-}
-
-/** @param {View} view @param {boolean} passing */
-function tell(view, passing) {
-  if (where(view) === view.rested && passing === view.passing) return;
-  Object.assign(view, { rested: where(view), passing });
-  view.setStateValue("move", { of: view.data.of, step: view.data.stops[view.at].step, passing, when: Date.now() });
-}
-
-/** @param {View} view */
-function play(view) {
-  if (view.at === view.data.stops.length - 1) pass(view, 0);
-  view.timer = setTimeout(() => onwards(view), PLAY_MS);
-  showPlaying(view);
-}
-
-/** Go to the next stop, once the picture of this one is there. @param {View} view */
-function onwards(view) {
-  if (isPage("known") && !isPage("rests")) {
-    view.timer = setTimeout(() => onwards(view), LOOK_MS);
-    return;
+  /** @param {Component<MomentsPayload>} component */
+  show({ data: { payload }, setStateValue }) {
+    const before = this.data;
+    Object.assign(this, { data: payload, setStateValue });
+    const here = before.stops[this.at]?.step;
+    const moved = before.of !== payload.of || before.revision !== payload.revision;
+    const kept = payload.stops.findIndex((stop) => stop.step === here);  // a training that runs has more stops by now
+    if (moved) clearTimeout(this.settling);
+    if (before.of !== payload.of) this.halt();
+    this.at = moved || kept < 0 ? payload.at : kept;
+    if (moved) this.rested = this.where();
+    this.draw();
   }
-  pass(view, view.at + 1);
-  if (view.at === view.data.stops.length - 1) pause(view);
-  else view.timer = setTimeout(() => onwards(view), PLAY_MS);
+
+  where() {
+    return JSON.stringify(this.data.stops[this.at].step);
+  }
+
+  draw() {
+    const { stops } = this.data, stop = stops[this.at], last = stops.length - 1;
+    this.slider.max = String(last);
+    moveSlider(this.slider, this.at, this.at / Math.max(last, 1), `${stop.name}. ${stop.told}`);
+    this.name.textContent = stop.name;
+    this.told.textContent = stop.told;
+    set(this.back, { "aria-disabled": this.at === 0 });
+    set(this.next, { "aria-disabled": this.at === last });
+  }
+
+  /** Go to a stop by hand. @param {number} wanted */
+  turn(wanted) {
+    this.halt();
+    const at = clamped(wanted, this.data.stops.length);
+    if (at === this.at) return;
+    this.at = at;
+    this.draw();
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.tell(false), SETTLE_MS);
+  }
+
+  /** @param {boolean} passing */
+  tell(passing) {
+    if (this.where() === this.rested && passing === this.passing) return;
+    Object.assign(this, { rested: this.where(), passing });
+    const { of, stops } = this.data;
+    this.setStateValue("move", { of, step: stops[this.at].step, passing, when: Date.now() });
+  }
+
+  isLast() {
+    return this.at === this.data.stops.length - 1;
+  }
+
+  play() {
+    if (this.isLast()) this.pass(0);
+    this.timer = setTimeout(() => this.onwards(), PLAY_MS);
+    this.showPlaying();
+  }
+
+  /** Go to the next stop, once the picture of this one is there. */
+  onwards() {
+    const comes = isPage("known") && !isPage("rests");
+    if (!comes) this.pass(this.at + 1);
+    if (!comes && this.isLast()) this.pause();
+    else this.timer = setTimeout(() => this.onwards(), comes ? LOOK_MS : PLAY_MS);
+  }
+
+  /** @param {number} wanted */
+  pass(wanted) {
+    clearTimeout(this.settling);
+    this.at = clamped(wanted, this.data.stops.length);
+    this.draw();
+    this.tell(!this.isLast());
+  }
+
+  /** Play no more; what is shown is where the reader rests. */
+  pause() {
+    this.halt();
+    if (this.passing) this.tell(false);
+  }
+
+  halt() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    showSign(this.player, this.timer ? "pause" : "play", this.timer ? say("Pause") : say("Play the training"));
+  }
+
+  end() {
+    clearTimeout(this.settling);
+    this.halt();
+    return this;
+  }
 }
 
-/** @param {View} view @param {number} wanted */
-function pass(view, wanted) {
-  clearTimeout(view.settling);
-  view.at = clamped(wanted, view.data.stops.length);
-  draw(view);
-  tell(view, view.at < view.data.stops.length - 1);
-}
-
-/** Play no more; what is shown is where the reader rests. @param {View} view */
-function pause(view) {
-  halt(view);
-  if (view.passing) tell(view, false);
-}
-
-/** @param {View} view */
-function halt(view) {
-  clearTimeout(view.timer);
-  view.timer = 0;
-  showPlaying(view);
-}
-
-/** @param {View} view */
-function showPlaying(view) {
-  const label = view.timer ? say("Pause") : say("Play the training");
-  view.buttons.play.replaceChildren(icon(view.timer ? SIGNS.pause : SIGNS.play));
-  set(view.buttons.play, { "aria-label": label, title: label });
-}
-
-/** @param {View} view */
-function close(view) {
-  clearTimeout(view.settling);
-  clearTimeout(view.timer);
-}
-
-export const component = mount({ styles: "moments", className: "gf-moments", create, show, close });
+export const component = mount({
+  styles: "moments", className: "gf-moments", create: (root, gone) => new Moments(root, gone),
+  show: (moments, /** @type {Component<MomentsPayload>} */ shown) => moments.show(shown),
+  close: (moments) => moments.end(),
+});
