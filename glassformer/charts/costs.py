@@ -17,8 +17,6 @@ HOW_TO_READ_SHARES = say(
     "of one colour sum to 100 %."
 )
 
-_ROW = 40  # pixels of one component
-
 
 def cost_shares_spec(
     names: Sequence[str], parameters: Sequence[int], multiply_adds: Sequence[int], *, title: str
@@ -30,7 +28,7 @@ def cost_shares_spec(
             "give one of each for every component."
         )
     layout = base_layout(title, say("Share (%)"), "") | {"barmode": "group", "bargap": 0.3, "bargroupgap": 0}
-    layout["height"] = 130 + _ROW * len(names)
+    layout["height"] = 130 + 40 * len(names)
     legend(layout, 80)
     listed(layout, map(literal, names))
     traces = [
@@ -38,29 +36,28 @@ def cost_shares_spec(
         _shares(say("Multiply-adds"), multiply_adds, names, theme.NEUTRAL_COLOR),
     ]
     first, second = (trace["x"] for trace in traces)
-    layout["xaxis"] |= {"range": [0, max(1.0, max([*first, *second], default=0.0) * 1.22)], "nticks": 6}
+    layout["xaxis"] |= {"range": [0, max(1.0, 1.22 * max([*first, *second], default=0.0))], "nticks": 6}
     layout["xaxis"] |= {"fixedrange": True}
-    columns = [
-        say("Component"),
-        say("Parameters"),
-        say("Share of parameters (%)"),
-        say("Multiply-adds"),
-        say("Share of multiply-adds (%)"),
-    ]
-    table(layout, columns, zip(names, parameters, first, multiply_adds, second, strict=True))
+    table_of(
+        layout,
+        (say("Component"), names),
+        (say("Parameters"), parameters),
+        (say("Share of parameters (%)"), first),
+        (say("Multiply-adds"), multiply_adds),
+        (say("Share of multiply-adds (%)"), second),
+    )
     return {"data": traces, "layout": layout, "how_to_read": HOW_TO_READ_SHARES}
 
 
 def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:
-    total = sum(counts) or 1
-    shares = [100 * count / total for count in counts]
-    texts = [
-        on_lines(
-            literal(label), say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share)
-        )
-        for label, count, share in zip(names, counts, shares, strict=True)
+    shares = [100 * count / (sum(counts) or 1) for count in counts]
+    pairs = list(zip(counts, shares, strict=True))
+    written = [f"{share:.1f}" if count else "0" for count, share in pairs]
+    said = [
+        say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share)
+        for count, share in pairs
     ]
-    written = [f"{share:.1f}" if count else "0" for share, count in zip(shares, counts, strict=True)]
+    texts = [on_lines(literal(label), text) for label, text in zip(names, said, strict=True)]
     look = {"text": written, "textposition": "outside", "textfont": {"size": 11}, "cliponaxis": False}
     look |= {"marker": {"color": colour}}
     return layer("lying", shares, list(range(len(names))), look, name=name, texts=texts)
@@ -82,8 +79,7 @@ HOW_TO_READ_BLOCKS = say(
 )
 HOW_TO_READ_PLACES = say("Filled bars count tokens in the cache; hatched bars count places that are kept but empty.")
 PLACE_IN_BLOCK, DIMENSION = say("Place in the block"), say("Dimension of the head")
-_SHADES = (theme.MASK_COLOR, theme.SCALES["target"][1][1], theme.TARGET_COLOR)
-_BLOCK_ROW, _WRITTEN = 34, 8  # pixels of a block; places of a block up to which its pieces are written into it
+_WRITTEN = 8  # places of a block up to which its pieces are written into it
 
 
 @dataclass(frozen=True)
@@ -136,14 +132,11 @@ def tile_output_spec(output: np.ndarray, whole: np.ndarray, *, title: str) -> Sp
     names = say("after this tile, o / l"), say("whole row")
     table_of(layout, (DIMENSION, places.tolist()), (names[0], output.tolist()), (names[1], whole.tolist()))
     says = [hover(say("dimension {place}", place="%{x}"), with_number(name, "%{y:.6g}")) for name in names]
-    bars = layer("bar", places, output, {"marker": {"color": theme.SCALES["neutral"][2][1]}}, name=names[0],
-                 says=says[0])  # fmt: skip
-    marks = {"marker": {"symbol": "diamond-open", "size": 8, "color": theme.MARK_COLOR, "line": {"width": 1.5}}}
-    return {
-        "data": [bars, layer("markers", places, whole, marks, name=names[1], says=says[1])],
-        "layout": layout,
-        "how_to_read": HOW_TO_READ_OUTPUT,
-    }
+    bar = {"marker": {"color": theme.SCALES["neutral"][2][1]}}
+    mark = {"marker": {"symbol": "diamond-open", "size": 8, "color": theme.MARK_COLOR, "line": {"width": 1.5}}}
+    data = [layer("bar", places, output, bar, name=names[0], says=says[0])]
+    data += [layer("markers", places, whole, mark, name=names[1], says=says[1])]
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_OUTPUT}
 
 
 def cache_blocks_spec(blocks: Sequence[BlockRow], size: int, *, title: str) -> Spec:
@@ -153,7 +146,7 @@ def cache_blocks_spec(blocks: Sequence[BlockRow], size: int, *, title: str) -> S
     ticks = list(range(0, size, -(-size // 8)))
     layout["xaxis"] |= {"range": [-0.5, size - 0.5], "tickvals": ticks, "ticktext": [str(one + 1) for one in ticks]}
     layout["xaxis"] |= {"showgrid": False, "fixedrange": True}
-    layout["height"] = 120 + _BLOCK_ROW * max(len(blocks), 1)
+    layout["height"] = 120 + 34 * max(len(blocks), 1)
     held = np.zeros((len(blocks), size), np.float32)
     texts, rows = [], []
     for row, one in enumerate(blocks):
@@ -163,7 +156,8 @@ def cache_blocks_spec(blocks: Sequence[BlockRow], size: int, *, title: str) -> S
         texts.append([_cell(one, place) for place in range(size)])
         rows += [[one.name, place + 1, one.first + place + 1, piece] for place, piece in enumerate(one.pieces)]
     table(layout, [say("block of the cache"), PLACE_IN_BLOCK, say("token"), say("token")], rows)
-    scale = [[at, shade] for place, shade in enumerate(_SHADES) for at in (place / 3, (place + 1) / 3)]
+    shades = (theme.MASK_COLOR, theme.SCALES["target"][1][1], theme.TARGET_COLOR)
+    scale = [[at, shade] for place, shade in enumerate(shades) for at in (place / 3, (place + 1) / 3)]
     trace = cells(held, (0, 2), scale, hover("%{hovertext}"), gaps=(2, 2), named=False) | {"hovertext": texts}
     if size <= _WRITTEN:
         layout["annotations"] = [
@@ -177,11 +171,10 @@ def cache_blocks_spec(blocks: Sequence[BlockRow], size: int, *, title: str) -> S
 
 def _cell(one: BlockRow, place: int) -> str:
     """What hover says of a place of a block."""
-    if place >= len(one.pieces):
-        return on_lines(literal(one.name), say("empty"))
-    return on_lines(
-        literal(one.name), say("token {place}: {piece}", place=one.first + place + 1, piece=bold(one.pieces[place]))
-    )
+    said = say("empty")
+    if place < len(one.pieces):
+        said = say("token {place}: {piece}", place=one.first + place + 1, piece=bold(one.pieces[place]))
+    return on_lines(literal(one.name), said)
 
 
 def cache_places_spec(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from glassformer.charts import grammar, theme
@@ -22,8 +22,6 @@ from transformer.i18n import say, through
 
 Kind = Literal["attention", "cross", "linear", "norm", "table", "edge"]
 Side = Literal["source", "target"]
-
-_HOVER_LETTERS = 46
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +72,16 @@ class Stack:
 
 def hover_text(block: DiagramBlock) -> str:
     """The hover label of a block, in lines that fit a phone."""
-    lines = [bold(block.name)]
-    lines += [_wrapped(block.role), _wrapped(block.shape)]
-    if block.parameters is not None:
-        lines.append(with_number(say("Parameters"), f"{block.parameters:,}"))
-    if block.multiply_adds is not None:
-        lines.append(with_number(say("Multiply-adds"), f"{block.multiply_adds:,}"))
-    return on_lines(*lines, say("Click: {where}", where=literal(block.leads_to)))
+    counts = ((say("Parameters"), block.parameters), (say("Multiply-adds"), block.multiply_adds))
+    numbers = [with_number(name, f"{count:,}") for name, count in counts if count is not None]
+    there = say("Click: {where}", where=literal(block.leads_to))
+    return on_lines(bold(block.name), _wrapped(block.role), _wrapped(block.shape), *numbers, there)
 
 
 @through
 def _wrapped(text: str) -> str:
     """A text in short lines."""
-    return "<br>".join(map(literal, textwrap.wrap(text, _HOVER_LETTERS)))
+    return "<br>".join(map(literal, textwrap.wrap(text, 46)))
 
 
 def block_table(blocks: Sequence[DiagramBlock]) -> dict[str, Any]:
@@ -107,8 +102,7 @@ HOW_TO_READ_ALONE = say(
     "Hover over a block for its sizes; click it to open its view."
 )
 
-_BLOCK, _NORM, _GAP = 26, 15, 7  # pixels
-_LABEL = 17
+_BLOCK, _NORM, _GAP, _LABEL = 26, 15, 7, 17  # pixels
 _LINE_WIDTH = 1.3
 
 
@@ -145,10 +139,11 @@ class _Column:
     inner: float
     edge: float
 
-    def moved(self, by: float) -> _Column:
-        """The same stack elsewhere."""
-        places = {name: getattr(self, name) + by for name in ("stream", "outer", "inner", "edge")}
-        return replace(self, **places)
+    @property
+    def alone(self) -> _Column:
+        """The same stack in the middle."""
+        by = 25.0 if self.side == "source" else -25.0
+        return _Column(self.side, self.stream + by, self.outer + by, self.inner + by, self.edge + by)
 
     @property
     def centre(self) -> float:
@@ -164,7 +159,6 @@ _COLUMNS = {
     "target": _Column("target", stream=97, outer=92, inner=54, edge=99.6),
 }
 _BETWEEN = 50  # where the memory goes up
-_TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
 def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
@@ -173,12 +167,9 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
     Blocks of kind "cross" are joined to the memory. A click on a block returns its `place`.
     """
     drawing = _Drawing()
-    columns = _COLUMNS
-    if len(stacks) == 1:
-        columns = {side: column.moved(_TO_THE_MIDDLE[side]) for side, column in _COLUMNS.items()}
-    tops = [_stack(drawing, stack, columns[stack.side]) for stack in stacks]
+    columns = [_COLUMNS[stack.side] if len(stacks) > 1 else _COLUMNS[stack.side].alone for stack in stacks]
+    height = max(_stack(drawing, stack, column) for stack, column in zip(stacks, columns, strict=True)) + _GAP
     _memory(drawing, stacks[0].end[-1])
-    height = max(tops) + _GAP
     layout = base_layout(title, "", "") | {"barmode": "overlay", "bargap": 0, "hovermode": "closest"}
     hidden = {"visible": False, "fixedrange": True}
     layout["xaxis"] = hidden | {"range": [0, 100]}
@@ -222,8 +213,7 @@ def _stack(drawing: _Drawing, stack: Stack, column: _Column) -> float:
 
 def _inputs(drawing: _Drawing, stack: Stack, column: _Column) -> float:
     """Ids and mask, the embedding and the positions that are added to it."""
-    split = column.outer + 0.55 * (column.inner - column.outer)
-    y = _GAP
+    split, y = column.outer + 0.55 * (column.inner - column.outer), _GAP
     _bar(drawing, stack.ids, column, y, x=(column.edge, split))
     _bar(drawing, stack.mask, column, y, x=(split + (2 if column.side == "source" else -2), column.inner))
     middle = (column.edge + split) / 2
@@ -245,10 +235,8 @@ def _layer(drawing: _Drawing, layer: DiagramLayer, column: _Column, y: float, *,
     for sublayer in layer.sublayers:
         y = _sublayer(drawing, sublayer, column, y, pre=pre)
     left = column.side == "source"
-    drawing.notes.append(
-        {"x": column.inner, "y": y, "xanchor": "right" if left else "left", "yanchor": "bottom", "showarrow": False,
-         "text": literal(layer.name), "font": {"size": 12}, "borderpad": 0}
-    )  # fmt: skip
+    at = {"xanchor": "right" if left else "left", "yanchor": "bottom", "font": {"size": 12}, "borderpad": 0}
+    drawing.notes.append(grammar.note(column.inner, y, literal(layer.name)) | at)
     y += _LABEL
     across = {"x0": column.edge, "x1": column.inner + (1 if left else -1), "y0": bottom, "y1": y}
     drawing.shapes.append({"type": "rect", "layer": "below", "line": grammar.edge(1, theme.MASK_LINE), **across})
@@ -257,12 +245,12 @@ def _layer(drawing: _Drawing, layer: DiagramLayer, column: _Column, y: float, *,
 
 def _sublayer(drawing: _Drawing, sublayer: Sublayer, column: _Column, y: float, *, pre: bool) -> float:
     """The branch of one sub-layer, from where it leaves the stream to where it is added."""
-    start, up = y, y + _GAP
+    up = y + _GAP
     if pre:
         _bar(drawing, sublayer.norm, column, up, height=_NORM)
         up += _NORM + _GAP - 2
     top = up + _BLOCK
-    stops = [(column.stream, start), (column.centre, start), (column.centre, start + _GAP)]
+    stops = [(column.stream, y), (column.centre, y), (column.centre, y + _GAP)]
     drawing.line(*stops, colour=column.colour, arrow=True)
     _bar(drawing, sublayer.block, column, up)
     if sublayer.block.kind == "cross":
@@ -314,14 +302,17 @@ def _plus(drawing: _Drawing, block: DiagramBlock, column: _Column, y: float, *, 
     drawing.pluses.append((block, column.side, column.stream, y))
 
 
-def _fills(side: Side) -> dict[Kind, str]:
-    pale, paler = theme.SOURCE_PALE if side == "source" else theme.TARGET_PALE, str(theme.SCALES[side][0][1])
-    return {"attention": pale, "cross": pale, "linear": paler, "table": paler}
+def _colours(kind: Kind, side: Side) -> tuple[str, str]:
+    """Of a block, and of its border."""
+    if kind in ("norm", "edge"):
+        return theme.MASK_COLOR, theme.MASK_LINE
+    pale, full = grammar.SIDES[side]
+    return pale if kind in ("attention", "cross") else str(theme.SCALES[side][0][1]), full
 
 
 def _bars(drawing: _Drawing) -> Spec:
     blocks = [block for block, *_ in drawing.bars]
-    edges = {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1}
+    fills, borders = zip(*(_colours(block.kind, side) for block, side, *_ in drawing.bars), strict=True)
     look = {
         "base": [x0 for _, _, x0, _, _, _ in drawing.bars],
         "width": [y1 - y0 for *_, y0, y1 in drawing.bars],
@@ -331,19 +322,10 @@ def _bars(drawing: _Drawing) -> Spec:
         "textangle": 0,
         "constraintext": "none",
         "textfont": {"size": [11 if block.kind == "norm" else 12.5 for block in blocks]},
-        "marker": {
-            "color": [_fills(side).get(block.kind, theme.MASK_COLOR) for block, side, *_ in drawing.bars],
-            "line": edges,
-        },
+        "marker": {"color": list(fills), "line": grammar.edge(1, list(borders))},
     }
     x = [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars]
     return _said("lying", x, [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars], look, say("block"), blocks)
-
-
-def _border(block: DiagramBlock, side: Side) -> str:
-    if block.kind in ("norm", "edge"):
-        return theme.MASK_LINE
-    return theme.SOURCE_COLOR if side == "source" else theme.TARGET_COLOR
 
 
 def _plus_marks(drawing: _Drawing) -> Spec:

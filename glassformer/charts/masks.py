@@ -70,7 +70,7 @@ def padded_batch_spec(
     ]
     table(layout, [SENTENCE, column_axis, say("Token"), say("note")], rows)
     names = (SENTENCE, POSITION)
-    data = [_cells(real, _open(colour), of_cell(names, "<b>%{text}</b>")) | text]
+    data = [_cells(real, theme.SCALES[colour][2][1], of_cell(names, "<b>%{text}</b>")) | text]
     if hatching:
         padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
         data.append(_cells(~real, theme.MASK_COLOR, of_cell(names, padding)) | text)
@@ -104,10 +104,10 @@ def mask_map_spec(
     words, on_hover = _WORDS[convention], _ON_HOVER[convention]
     data = []
     if mask.any():
-        may_attend = _cells(mask, _open(colour), of_cell(axes, joined(": ", [bold(on_hover[0]), say("may attend")])))
-        may_attend["colorbar"] = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
-        may_attend["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
-        data.append(may_attend)
+        says = of_cell(axes, joined(": ", [bold(on_hover[0]), say("may attend")]))
+        bar = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
+        z = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
+        data.append(_cells(mask, theme.SCALES[colour][2][1], says) | {"colorbar": bar, "z": z})
     for reason, where in reasons.items():
         if where.any():
             says = of_cell(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
@@ -126,9 +126,7 @@ def _rings(cells: np.ndarray) -> Spec:
     rows, columns = np.nonzero(cells)
     size = 18 if max(cells.shape) <= _MOST_WRITTEN else 7
     marker = {"symbol": "circle-open", "size": size, "color": theme.MARK_COLOR, "line": {"width": 1.5}}
-    return {"type": "scatter", "mode": "markers", "x": columns, "y": rows, "marker": marker, "hoverinfo": "skip"} | {
-        "showlegend": False
-    }
+    return layer("markers", columns, rows, {"marker": marker, "showlegend": False})
 
 
 def _frame_of(
@@ -159,10 +157,6 @@ def _cells(where: np.ndarray, shade: str, says: str) -> Spec:
     gap = 1 if max(where.shape) <= 64 else 0
     z = np.where(where, 1, np.nan).astype(np.float32)
     return cells(z, (0, 1), [[0, shade], [1, shade]], says, gaps=(gap, gap)) | {"hoverongaps": False}
-
-
-def _open(colour: Colour) -> str:
-    return str(theme.SCALES[colour][2][1])
 
 
 HOW_TO_READ_ROW = say(

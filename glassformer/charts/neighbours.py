@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import layer, legend, table
+from glassformer.charts.grammar import edge, layer, legend, table
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.theme import Spec, base_layout, literal, shortened, subtitle
 from transformer.i18n import say
@@ -38,7 +38,6 @@ _STYLES: dict[Kind, Spec] = {
     "both": {"color": theme.NEUTRAL_COLOR, "symbol": "diamond", "size": 10},
     "typed": {"color": theme.MARK_COLOR, "symbol": "star", "size": 10},
 }
-_HEIGHT = 560
 _FONT = 12
 _ROOM = (290.0, 350.0)  # pixels that the points have on a phone, across and down
 _MARGIN = 0.12  # of the range, on each side, for the labels of the outermost points
@@ -69,14 +68,23 @@ def piece_map_spec(
         say("Axis {place}: {share:.0%} of the variance", place=place, share=share)
         for place, share in enumerate(shares, start=1)
     ]
-    layout = base_layout(title, *axes) | {"height": _HEIGHT, "hovermode": "closest"}
+    layout = base_layout(title, *axes) | {"height": 560, "hovermode": "closest"}
     legend(layout, 132)
     spot = np.array([[point.x, point.y] for point in points], np.float64).reshape(-1, 2)
     ranges = [_padded(spot[:, axis]) for axis in (0, 1)]
     for axis, limits in zip(("xaxis", "yaxis"), ranges, strict=True):
         layout[axis] |= {"range": limits, "nticks": 6, "zeroline": True, "uirevision": repr(limits)}
     placed = _placed(points, ranges, chosen)
-    subtitle(layout, [literal(note), _fewer_labels(placed)])
+    notes, missing = [literal(note)], placed.count("")
+    if missing:
+        notes.append(
+            say(
+                "{missing} of {all} labels do not fit: hover over a point to see its name",
+                missing=missing,
+                all=len(placed),
+            )
+        )
+    subtitle(layout, notes)
     columns = [say("token"), say("id"), say("where"), say("near"), say("axis 1"), say("axis 2")]
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
     table(layout, columns, rows)
@@ -91,31 +99,18 @@ def _padded(values: np.ndarray) -> list[float]:
     return [low - pad, high + pad]
 
 
-def _fewer_labels(placed: Sequence[str]) -> str:
-    missing = sum(not place for place in placed)
-    if not missing:
-        return ""
-    return say(
-        "{missing} of {all} labels do not fit: hover over a point to see its name", missing=missing, all=len(placed)
-    )
-
-
 def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chosen: int | None) -> Spec:
     mine = [(point, place) for point, place in zip(points, placed, strict=True) if point.kind == kind]
     ones = [point for point, _ in mine]
-    return layer(
-        "markers+text",
-        np.array([point.x for point in ones], np.float32),
-        np.array([point.y for point in ones], np.float32),
-        name=KIND_NAMES[kind],
-        texts=[on_lines(bold(point.piece), _said(point)) for point in ones],
-        clicks=[point.id for point in ones],
-    ) | {
+    look = {
         "text": [literal(shortened(point.piece)) if place else "" for point, place in mine],
         "textposition": [place or _PLACES[0] for _, place in mine],
         "textfont": {"size": _FONT},
         "marker": _STYLES[kind] if kind == "neighbour" else _marker(ones, kind, chosen),
     }
+    x, y = (np.array([getattr(point, axis) for point in ones], np.float32) for axis in "xy")
+    texts, ids = [on_lines(bold(point.piece), _said(point)) for point in ones], [point.id for point in ones]
+    return layer("markers+text", x, y, look, name=KIND_NAMES[kind], texts=texts, clicks=ids)
 
 
 def _said(point: MapPoint) -> str:
@@ -128,11 +123,9 @@ def _said(point: MapPoint) -> str:
 
 def _marker(points: Sequence[MapPoint], kind: Kind, chosen: int | None) -> Spec:
     """The marks of one kind; that of the chosen piece is larger and has an edge."""
-    style = _STYLES[kind]
     here = [point.id == chosen for point in points]
-    sizes = [_CHOSEN if mine else style["size"] for mine in here]
-    edges = {"color": theme.MARK_COLOR, "width": [2.5 * mine for mine in here]}
-    return {**style, "opacity": 1, "size": sizes, "line": edges}
+    sizes = [_CHOSEN if mine else _STYLES[kind]["size"] for mine in here]
+    return _STYLES[kind] | {"opacity": 1, "size": sizes, "line": edge([2.5 * mine for mine in here])}
 
 
 # ------------------------------------------------------------------------------------------------ labels
@@ -155,11 +148,12 @@ def _placed(points: Sequence[MapPoint], ranges: list[list[float]], chosen: int |
     for i in order:
         for place in _PLACES:
             box = _box(shortened(points[i].piece), (float(across[i]), float(down[i])), place, radius[i])
-            if box[0] < 0 or box[2] > _ROOM[0] or _meets(taken, box):
-                continue
-            placed[i] = place
-            taken = np.vstack([taken, box])
-            break
+            beside = (taken[:, 0] >= box[2]) | (taken[:, 2] <= box[0])
+            apart = beside | (taken[:, 1] >= box[3]) | (taken[:, 3] <= box[1])
+            if box[0] >= 0 and box[2] <= _ROOM[0] and apart.all():
+                placed[i] = place
+                taken = np.vstack([taken, box])
+                break
     return placed
 
 
@@ -171,8 +165,3 @@ def _box(text: str, spot: tuple[float, float], place: str, gap: float) -> np.nda
     left = {"middle right": x + gap, "middle left": x - gap - width}.get(place, x - width / 2)
     top = {"top center": y - gap - height, "bottom center": y + gap}.get(place, y - height / 2)
     return np.array([left, top, left + width, top + height])
-
-
-def _meets(taken: np.ndarray, box: np.ndarray) -> bool:
-    apart = (taken[:, 0] >= box[2]) | (taken[:, 2] <= box[0]) | (taken[:, 1] >= box[3]) | (taken[:, 3] <= box[1])
-    return bool((~apart).any())

@@ -30,8 +30,6 @@ HEIGHT = 260
 NUMBER = ".6~g"
 """How hover writes a number: six significant digits."""
 _MOST_GAPPED = 40  # dimensions; of more, a gap between cells would eat the cells
-_NEGATIVE_COLOR = theme.SIGNED_SCALE[1][1]
-_NEUTRAL_PALE = theme.SCALES["neutral"][1][1]
 
 
 def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str, key: str) -> Spec:
@@ -55,7 +53,7 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     ends, scale = (-one_side(both), one_side(both)), colour_bar() | {"y": 0.78, "len": 0.5}
     strips = cells(drawable(both), ends, theme.SIGNED_SCALE, template, bar=scale, gaps=(gap, 1))
     strips |= {"name": say("q and k"), "hoverongaps": False}
-    shades = [_NEGATIVE_COLOR if value < 0 else theme.NEUTRAL_COLOR for value in products]
+    shades = [theme.SIGNED_SCALE[1][1] if value < 0 else theme.NEUTRAL_COLOR for value in products]
     says = hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}"))
     look = {"yaxis": "y2", "marker": {"color": shades}}
     bars = layer("bar", np.arange(len(q)), drawable(products), look, name="q × k", says=says)
@@ -87,40 +85,37 @@ def key_row_spec(
     if any(row.shape != (len(keys),) for _, row in series) or len(reasons) != len(keys):
         sizes = ", ".join(str(len(row)) for _, row in series)
         raise ValueError(f"{sizes} numbers and {len(reasons)} reasons for {len(keys)} keys: give one each.")
-    layout = _key_layout(title, keys, key_axis, value_name, chosen)
+    layout = base_layout(title, key_axis, capitalised(value_name)) | {"barmode": "overlay", "height": HEIGHT}
+    along(layout, keys)
+    labels = layout["meta"]["ticks"]["xaxis"]
+    labels["labels"] = [f"<b>{one}</b>" if place == chosen else one for place, one in enumerate(labels["labels"])]
+    layout["yaxis"] |= {"nticks": 5, "zeroline": True, "fixedrange": True}
     if not len(keys):
         return {"data": [], "layout": layout}
     is_open = np.array([not reason for reason in reasons])
     low, high = _limits([row[is_open] for _, row in series]) if limits is None else limits
     layout["yaxis"]["range"] = [low, high]
-    names = [name for name, _ in series]
-    rows = [
-        [place + 1, key, *(None if reason else finite(row[place]) for _, row in series), reason]
-        for place, (key, reason) in enumerate(zip(keys, reasons, strict=True))
-    ]
-    table(layout, [say("number"), key_axis, *names, say("note")], rows)
-    pale, strong = SIDES[side] if side != "neutral" else (_NEUTRAL_PALE, theme.NEUTRAL_COLOR)
-    styles = [(strong, 0.8)] if before is None else [(pale, 0.84), (strong, 0.44)]
-    data = [
-        layer(
-            "bar",
-            np.arange(len(keys)),
-            np.where(is_open, drawable(row), np.nan),
-            {"width": width, "marker": {"color": colour}},
-            name=literal(name),
-        )
-        for (name, row), (colour, width) in zip(series, styles, strict=True)
-    ]
-    places = np.flatnonzero(~is_open)
-    if places.size:
-        look = {"base": low, "width": 1, "marker": HATCHED}
-        data.append(layer("bar", places, np.full(len(places), high - low), look))
-    said = []
-    for place, (named, reason) in enumerate(zip(numbered(keys), reasons, strict=True)):
+    rows, said = [], []
+    for place, (key, named, reason) in enumerate(zip(keys, numbered(keys), reasons, strict=True)):
+        rows.append([place + 1, key, *(None if reason else finite(row[place]) for _, row in series), reason])
         numbers = [with_number(literal(name), f"{row[place]:.6g}") for name, row in series]
         said.append(on_lines(named, *([italic(reason)] if reason else numbers)))
+    table(layout, [say("number"), key_axis, *(name for name, _ in series), say("note")], rows)
+    pale, strong = SIDES[side] if side != "neutral" else (theme.SCALES["neutral"][1][1], theme.NEUTRAL_COLOR)
+    styles = [(strong, 0.8)] if before is None else [(pale, 0.84), (strong, 0.44)]
+    places, data = np.arange(len(keys)), []
+    for (name, row), (colour, width) in zip(series, styles, strict=True):
+        look = {"width": width, "marker": {"color": colour}}
+        data.append(layer("bar", places, np.where(is_open, drawable(row), np.nan), look, name=literal(name)))
+    column = {"base": low, "width": 1}
+    if not is_open.all():
+        closed = places[~is_open]
+        data.append(layer("bar", closed, np.full(len(closed), high - low), column | {"marker": HATCHED}))
+    # Columns from bottom to top that nobody sees: a weight of 0.001 is too low a bar to be pointed at.
+    tops = np.full(len(keys), high - low)
+    data.append(layer("bar", places, tops, column | UNSEEN, texts=said, clicks=range(len(keys))))
     layout["shapes"] = [frame((chosen - 0.45, chosen + 0.45), (low, high), width=1.5)]
-    return {"data": [*data, _columns(said, low, high)], "layout": layout}
+    return {"data": data, "layout": layout}
 
 
 def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -129,19 +124,3 @@ def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
     low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
     room = 0.06 * (high - low) or 1.0
     return low - room if low < 0 else 0.0, high + room if high > 0 else 0.0 if low < 0 else 1.0
-
-
-def _key_layout(title: str, keys: Sequence[str], key_axis: str, value_name: str, chosen: int) -> Spec:
-    layout = base_layout(title, key_axis, capitalised(value_name)) | {"barmode": "overlay", "height": HEIGHT}
-    along(layout, keys)
-    labels = layout["meta"]["ticks"]["xaxis"]
-    labels["labels"] = [f"<b>{one}</b>" if place == chosen else one for place, one in enumerate(labels["labels"])]
-    layout["yaxis"] |= {"nticks": 5, "zeroline": True, "fixedrange": True}
-    return layout
-
-
-def _columns(said: Sequence[str], low: float, high: float) -> Spec:
-    """Columns from bottom to top that nobody sees: a weight of 0.001 is too low a bar to be pointed at."""
-    look = {"base": low, "width": 1, **UNSEEN}
-    x, heights = np.arange(len(said)), np.full(len(said), high - low)
-    return layer("bar", x, heights, look, texts=said, clicks=range(len(said)))

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.attribution import LOGIT
+from glassformer.charts.attribution import LOGIT, adds_to_logit
 from glassformer.charts.grammar import layer, note, stroke, table
 from glassformer.charts.hover import bold, on_lines, with_number
 from glassformer.charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
@@ -123,7 +123,7 @@ def _dots(edges: Sequence[GraphEdge]) -> Spec:
 
 
 def _marks(nodes: Sequence[GraphNode]) -> Spec:
-    texts = [on_lines(bold(one.name), with_number(LOGIT, f"{one.total:+.4g}")) for one in nodes]
+    texts = [adds_to_logit(one.name, one.total) for one in nodes]
     marker = {"symbol": [one.symbol for one in nodes], "color": [_COLOURS[one.side] for one in nodes], "size": 8}
     look = {"marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 0.8}}}
     return layer("markers", [one.x for one in nodes], [one.y for one in nodes], look, texts=texts)

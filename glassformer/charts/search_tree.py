@@ -60,13 +60,6 @@ class Leaf:
     numbers: str  # its numbers in a few words
 
 
-def start_mark(piece: str, root: tuple[float, float]) -> Spec:
-    """The mark before the first step."""
-    look = {"text": [literal(shortened(piece, limit=8))], "textposition": "middle left", "textfont": _FONT, **_BESIDE}
-    look |= {"marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}
-    return layer("markers+text", [root[0]], [root[1]], look)
-
-
 def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
     """The marks, one trace per kind, because a shape shows what happened; they take hover and clicks."""
     kinds: list[tuple[Kind, str, Spec]] = [
@@ -148,8 +141,7 @@ def _wrapped(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
-_BEFORE = 0.9  # steps that the edge to a branch's first node needs
-_AFTER = 0.4
+_BEFORE, _AFTER = 0.9, 0.4  # steps that the edge to a branch's first node needs, and its last one
 
 
 @dataclass(frozen=True)
@@ -239,11 +231,15 @@ def search_tree_spec(
     `start` is drawn before the first step; there is room for `n_steps`. A click on a mark returns its name.
     """
     ends = {leaf.place for leaf in leaves}
-    rows = lanes([
-        Growing(twig.place, twig.parent, twig.step, _order(twig), twig.place in ends)
-        for twig in twigs if twig.is_kept
-    ])  # fmt: skip
-    at = {twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in twigs if twig.is_kept}
+    kept = [twig for twig in twigs if twig.is_kept]
+    # On its parent's lane stays the way to the best result, else the better one.
+    orders = [twig.result if twig.result is not None else 1e6 + twig.place for twig in kept]
+    grown = [
+        Growing(twig.place, twig.parent, twig.step, order, twig.place in ends)
+        for twig, order in zip(kept, orders, strict=True)
+    ]
+    rows = lanes(grown)
+    at = {twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in kept}
     root = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
     at |= _stubs(twigs, at, root)
     n_lanes = max(rows.values(), default=0) + 1
@@ -252,20 +248,20 @@ def search_tree_spec(
         band = {"type": "rect", "x0": step + 0.5, "x1": step + 1.5, "yref": "paper", "y0": 0, "y1": 1}
         band |= {"fillcolor": theme.MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}
         layout["shapes"] = [band]
+    look = {"text": [literal(shortened(start, limit=8))], "textposition": "middle left", "textfont": _FONT, **_BESIDE}
+    look |= {"marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}
+    # From where a result ended to where it is written out.
+    leads = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
+    lead = stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False}
     data = [
         *_edges(twigs, at, root, shown),
-        *_leads(leaves, at, n_steps),
-        start_mark(start, root),
+        *([_lines(leads, lead)] if leaves else []),
+        layer("markers+text", [root[0]], [root[1]], look),
         *marks(twigs, at, step),
         *names(twigs, at, n_steps),
         *results(leaves, at, n_steps),
     ]
     return {"data": data, "layout": layout}
-
-
-def _order(twig: Twig) -> float:
-    """Which child stays on its parent's lane: the way to the best result, else the better one."""
-    return twig.result if twig.result is not None else 1e6 + twig.place
 
 
 def _stubs(
@@ -305,7 +301,7 @@ def _edges(
     twigs: Sequence[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], shown: int | None
 ) -> list[Spec]:
     """The lines: what was dropped, what was kept, what leads to a result, and the selected one."""
-    groups: list[tuple[str, list[Twig], Spec]] = [
+    groups: list[tuple[str, list[tuple[float, ...]], Spec]] = [
         (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
         (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),
         (say("leads to a result"), [], stroke(theme.TARGET_COLOR, 2.5)),
@@ -314,24 +310,13 @@ def _edges(
     for twig in twigs:
         if twig.place in at:
             strength = (1 if twig.result is None else 3 if twig.result == shown else 2) if twig.is_kept else 0
-            groups[strength][1].append(twig)
-    return [_lines(_ends(ones, at, root), look, name) for name, ones, look in groups if ones]
+            start = root if twig.parent is None else at[twig.parent]
+            groups[strength][1].append((*start, *at[twig.place]))
+    return [_lines(ends, look, name) for name, ends, look in groups if ends]
 
 
-def _ends(ones: Iterable[Twig], at: Places, root: tuple[float, float]) -> Iterable[tuple[float, ...]]:
-    """Where the line to each begins and ends."""
-    return ((*(root if one.parent is None else at[one.parent]), *at[one.place]) for one in ones)
-
-
-def _lines(ends: Iterable[tuple[float, ...]], look: Spec, name: str | None = None) -> Spec:
+def _lines(ends: Sequence[tuple[float, ...]], look: Spec, name: str | None = None) -> Spec:
     """Lines from point to point, with a gap after each."""
-    parts = list(ends)
-    x = [place for x0, _, x1, _ in parts for place in (x0, x1, None)]
-    y = [place for _, y0, _, y1 in parts for place in (y0, y1, None)]
+    x = [place for x0, _, x1, _ in ends for place in (x0, x1, None)]
+    y = [place for _, y0, _, y1 in ends for place in (y0, y1, None)]
     return layer("lines", x, y, look, name=name)
-
-
-def _leads(leaves: Sequence[Leaf], at: dict[int, tuple[float, float]], n_steps: int) -> list[Spec]:
-    """Lines from where a result ended to where it is written out."""
-    ends = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
-    return [_lines(ends, stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False})] if leaves else []
