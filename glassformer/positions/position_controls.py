@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel
@@ -96,10 +96,8 @@ PARTS: dict[Adds, tuple[PositionsPanel, ...]] = {  # by what positions add
     "bias": ("distance", "sentence"),
 }
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
-COUNT = "positions_count"
+COUNT, LAYERS = "positions_count", "positions_layers"
 COUNTS = (16, 32, 64, 128, 256, 512)
-LAYERS = "positions_layers"
-PAIR = "positions_pair"
 
 
 def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionScene | None:
@@ -151,34 +149,23 @@ def choose_count(max_len: int, slot: Slot) -> None:
 
 def choose_dims(table: PositionTable) -> None:
     """Draw the choice of dimensions whose curves are shown."""
-    controls.several(
-        controls.field(table.slot, "dims"),
-        say("Dimensions drawn as curves"),
-        range(table.d_model),
-        most=MAX_DIMS,
-        placeholder=say(
-            "Default: {dimensions}; or choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))
-        ),
-    )
+    kept, own = controls.field(table.slot, "dims"), joined(", ", map(str, spread(table.d_model)))
+    placeholder = say("Default: {dimensions}; or choose your own", dimensions=own)
+    label = say("Dimensions drawn as curves")
+    controls.several(kept, label, range(table.d_model), most=MAX_DIMS, placeholder=placeholder)
 
 
 def choose_pair(table: PositionTable) -> None:
     """Draw the choice of the pair of dimensions."""
-    kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
-    pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
-    controls.menu(kept, say("Pair of dimensions"), pairs)
-
-
-def _take_pair(slot: Slot, pair: int) -> None:
-    session.replace(slot, dims=(2 * pair, 2 * pair + 1))
-
-
-def _pair_name(table: PositionTable, pair: int) -> str:
-    sine, cosine = 2 * pair, 2 * pair + 1
-    if not table.follows:
-        return say("{sine} and {cosine}", sine=sine, cosine=cosine)
-    length = short(study.wavelengths(table.d_model)[pair])
-    return say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=length)
+    slot, pairs = table.slot, [(2 * pair, 2 * pair + 1) for pair in range(table.d_model // 2)]
+    names: list[str] = [say("{sine} and {cosine}", sine=sine, cosine=cosine) for sine, cosine in pairs]
+    if table.follows:
+        names = [
+            say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=short(length))
+            for (sine, cosine), length in zip(pairs, study.wavelengths(table.d_model), strict=False)
+        ]
+    kept = controls.ControlBinding(f"{slot}positions_pair", table.pair, lambda n: session.replace(slot, dims=pairs[n]))
+    controls.menu(kept, say("Pair of dimensions"), dict(enumerate(names)))
 
 
 def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
@@ -212,6 +199,12 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
 # ------------------------------------------------------------------------------------------------ inside attention
 
 
+_CROSS = say(
+    "Cross-attention does not use positions: a query's position in one text says nothing about a key's position in "
+    "another."
+)
+
+
 def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if config.placing.adds == "nothing":
@@ -229,7 +222,10 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
         if panel != "sentence":  # that part has a choice of layers of its own
             _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
             choose_count(config.max_len, slot)
-    drawing.explain(*map(drawing.plain, (instead_of_a_table(config), *_cross(config))))
+    said = [instead_of_a_table(config)]
+    if "cross" in parts.kinds:
+        said.append(_CROSS)
+    drawing.explain(*map(drawing.plain, said))
     return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 
@@ -237,22 +233,9 @@ def _choose_layers(shown: PositionScene | None, slot: Slot) -> None:
     """Draw the choice among layers that turn otherwise than each other, where there are such."""
     if shown is None or shown.turning is None or len(shown.turnings) < 2:
         return
-    kept = controls.ControlBinding(
-        f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer)
-    )
+    kept = replace(controls.field(slot, "layer", key=LAYERS), value=shown.turning.layers[0])
     options = {one.layers[0]: _name(one) for one in shown.turnings}
     controls.menu(kept, say("Layers"), options, bare=True, width=300)
-
-
-def _cross(config: ModelConfig) -> list[str]:
-    if "cross" not in anatomy(config).kinds:
-        return []
-    return [
-        say(
-            "Cross-attention does not use positions: a query's position in one text says nothing about a key's "
-            "position in another."
-        )
-    ]
 
 
 def _name(turning: Turning) -> str:
