@@ -32,7 +32,7 @@ from glassformer.charts.grammar import (
     table_of,
 )
 from glassformer.charts.grid import bracket, head_named
-from glassformer.charts.hover import bold, hover, italic, on_lines, with_number
+from glassformer.charts.hover import LOGIT, adds_to_logit, bold, hover, italic, on_lines, with_number
 from glassformer.charts.theme import Spec, base_layout, capitalised, colour_bar, literal
 from transformer.i18n import joined, say, through
 
@@ -147,7 +147,6 @@ HOW_TO_READ_BARS = say(
     "Each bar is what one part adds to the logit; the largest, regardless of sign, is on top. The last row is the "
     "sum of all other parts. Click a head to choose it."
 )
-LOGIT = say("Amount added to the logit")
 _COLUMNS = (say("Part", about="of a sum"), LOGIT)
 _MOST_PRECISE, _MOST_PARTS_WRITTEN = 6, 14  # columns with room for two digits on a phone, and for any
 
@@ -200,11 +199,6 @@ def contribution_map_spec(
     if chosen is not None:
         layout["shapes"] = [_around(*chosen, width=2.5)]
     return {"data": [signed_cells(parts / most, texts)], "layout": layout}
-
-
-def adds_to_logit(name: str, value: float) -> str:
-    """A part on hover."""
-    return on_lines(bold(name), with_number(LOGIT, f"{value:+.4g}"))
 
 
 def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[Bar] = ()) -> Spec:
