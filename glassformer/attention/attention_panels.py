@@ -94,10 +94,14 @@ def below(run: AnyRun, draw: Callable[[], object]) -> None:
         else:
             draw()
         return
-    otherwise(run)
+    name, view = ATTENTION.entry(run).name, run.view
+    # Where attention is not the paper's, it is said once for all parts; One weight says it itself.
+    said = about_attention(run.checkpoint.config, view.kind, view.of(AttentionLook).panel, view.layer)
+    if said and view.of(AttentionLook).panel != "walk":
+        st.caption(drawing.plain(said))
     cover_box.part(lambda: attempt(draw))
-    if ATTENTION.entry(run).name not in ("walk", "table"):  # these draw it by themselves
-        for_head(run, run.view.layer, run.view.head)
+    if name not in ("walk", "table"):  # these draw it by themselves
+        for_head(run, view.layer, view.head)
 
 
 # ------------------------------------------------------------------------------------------------ what parts share
@@ -167,13 +171,6 @@ def _scales(slot: Slot, *, log: bool) -> None:
     )
     own = controls.field(slot, "own_scale")
     controls.switch(own, say("Scale colours to each map's largest weight"), help=help, folded=True)
-
-
-def otherwise(run: OpenRun) -> None:
-    """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
-    said = about_attention(run.checkpoint.config, run.view.kind, run.view.of(AttentionLook).panel, run.view.layer)
-    if said and run.view.of(AttentionLook).panel != "walk":
-        st.caption(drawing.plain(said))
 
 
 def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, layer: int | None) -> str:

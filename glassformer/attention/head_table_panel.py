@@ -23,7 +23,7 @@ from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
-from transformer.analysis.head_statistics import NAMES, Measure, Name
+from transformer.analysis.head_statistics import NAMES, Name
 from transformer.extensions import provided
 from transformer.i18n import joined, say, say_n
 
@@ -205,23 +205,14 @@ def _open_by_measure(found: pictures.Heads) -> None:
     )
 
 
-# ---------------------------------------------------------------- the table
-
-
-def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
-    """One row per head, one column per measure: layer and head from 1, then the means."""
-    means: dict[str, np.ndarray] = {name: one.means() for name, one in measures.items()}
-    n_layers, n_heads = next(iter(means.values())).shape
-    layers, heads = (index.ravel() + 1 for index in np.indices((n_layers, n_heads)))
-    columns = {"layer": layers, "head": heads} | {name: mean.ravel() for name, mean in means.items()}
-    return pd.DataFrame(columns)
-
-
 def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     run, slot, view, key = found.run, found.slot, found.run.view, found.run.key("head_table_open")
     kind, attention = view.kind, KIND_NAMES[view.kind]
-    numbers = frame(found.measures).assign(**{name: one.values.ravel() for name, one in added.items()})
-    n_heads = int(numbers["head"].max())
+    n_heads = found.means.shape[1]
+    layers, heads = np.indices(found.means.shape) + 1
+    measured = {name: one.means() for name, one in found.measures.items()}
+    each = {"layer": layers, "head": heads, **measured} | {name: one.values for name, one in added.items()}
+    numbers = pd.DataFrame({name: values.ravel() for name, values in each.items()})
 
     def go() -> None:
         click = st.session_state.get(key)

@@ -28,7 +28,6 @@ def all_heads(run: AnyRun, row: Any) -> None:
 
 
 def _grids(run: AnyRun) -> None:
-    """The chosen attention large, the others beside it."""
     kind = run.view.kind
     large, others = partial(_grid, run, kind), [partial(_grid, run, one) for one in run.trace.kinds if one != kind]
     if not others:
@@ -61,7 +60,6 @@ def map_and_cell(run: AnyRun) -> None:
 
 
 def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
-    """Draw the weight of the selected cell, with a link to its computation."""
     if cell is None:
         return
     query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)

@@ -125,7 +125,6 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
 
 
 def _in_words(o: OpenWeight) -> str:
-    """The weight in a sentence."""
     w, reason, key, query = o.walk, o.reasons[o.walk.key], drawing.plain(o.key), drawing.plain(o.query)
     weight = text.number(w.weights[w.key], 4)
     if reason and not w.weights[w.key]:

@@ -347,7 +347,6 @@ def lengths(o: OpenWeight) -> Plot:
 
 
 def _vectors(o: OpenWeight, *, name: str) -> Plot:
-    """q, k or v of every token."""
     axes, vectors = o.axes, o.vectors["qkv".index(name)]
     into, labels, axis, marked = "key", axes.keys, axes.key_axis, o.walk.key
     if name == "q":

@@ -311,7 +311,6 @@ def _rows(blocks: Sequence[Block]) -> _Rows:
 
 
 def _of_rows(rows: _Rows, n_heads: int, field: str, empty: Any) -> np.ndarray:
-    """A field of all blocks [row, head]."""
     found = np.full((len(rows), n_heads), empty, object if empty == "" else None)
     for place, row in enumerate(rows):
         if row is not None and (own := getattr(row[0], field)) is not None:

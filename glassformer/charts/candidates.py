@@ -274,11 +274,11 @@ class Drawn:
 
     text: str  # what it says
     count: int  # how often it was drawn
-    frequency: float  # its share of the draws, its probability where it was drawn from, that under the model
-    drawn: float  # its share of the draws, its probability where it was drawn from, that under the model
-    own: float  # its share of the draws, its probability where it was drawn from, that under the model
-    low: float  # the interval
-    high: float  # the interval
+    frequency: float  # its share of the draws
+    drawn: float  # its probability where it was drawn from
+    own: float  # that under the model
+    low: float  # where the interval of its probability begins
+    high: float  # and ends
     seed: int  # one that draws it
 
 

@@ -80,7 +80,6 @@ def hover_text(block: DiagramBlock) -> str:
 
 @through
 def _wrapped(text: str) -> str:
-    """A text in short lines."""
     return "<br>".join(map(literal, textwrap.wrap(text, 46)))
 
 
@@ -189,9 +188,6 @@ def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
     return {**figure, "layout": {**layout, "meta": {**layout["meta"], "links": dict(links)}}}
 
 
-# ------------------------------------------------------------------------------------------------ one stack
-
-
 def _stack(drawing: _Drawing, stack: Stack, column: _Column) -> float:
     """Draw a stack; returns where it ends."""
     y = _inputs(drawing, stack, column)
@@ -262,7 +258,6 @@ def _sublayer(drawing: _Drawing, sublayer: Sublayer, column: _Column, y: float, 
 
 
 def _on_stream(drawing: _Drawing, block: DiagramBlock, column: _Column, y: float) -> float:
-    """A block that the whole stream goes through."""
     height = _NORM if block.kind == "norm" else _BLOCK
     _bar(drawing, block, column, y, x=(column.edge, column.inner), height=height)
     return y + height + _GAP

@@ -33,11 +33,9 @@ UNSEEN: Spec = {"marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}}}
 """Bars that only take hover and clicks."""
 NO_DATA: Spec = {"marker": {"color": "rgba(0,0,0,0)"}}
 """A line that is not saved as data."""
-HATCHED: Spec = {
-    "color": theme.MASK_COLOR,
-    "line": {"width": 0},
-    "pattern": {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": theme.MASK_COLOR, "size": 7, "solidity": 0.14},
-}
+_STRIPES: Spec = {"shape": "/", "fgcolor": theme.MASK_LINE, "size": 7, "solidity": 0.14}
+_GROUND: Spec = {"color": theme.MASK_COLOR, "line": {"width": 0}}
+HATCHED: Spec = _GROUND | {"pattern": _STRIPES | {"bgcolor": theme.MASK_COLOR}}
 
 # ------------------------------------------------------------------------------------------------ axes and table
 
@@ -184,8 +182,8 @@ def cells(
 
 def hatching(x: np.ndarray, y: np.ndarray) -> Spec:
     """Hatch an outline; it takes no hover and no click, so those reach the marks under it."""
-    pattern = {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.14}
-    return layer("lines", x, y) | {"line": {"width": 0}, "fill": "toself", "fillpattern": pattern}
+    look = {"line": {"width": 0}, "fill": "toself", "fillpattern": _STRIPES | {"bgcolor": "rgba(0,0,0,0)"}}
+    return layer("lines", x, y, look)
 
 
 def drawable(values: np.ndarray) -> np.ndarray:

@@ -1,13 +1,9 @@
 """Graphs that are read along their lines: a beam search as a tree, and what a logit owes to what.
 
-In the tree, which grows from left to right, lines that lead to a result are strong, those kept for a while thinner, and
-dropped ones are thin and dotted. Partial outputs that hypotheses share appear once. Results are written out at the
-right. A branch begins where it leaves another and ends with its last node. Those that reach the edge are in order; any
-other takes the nearest free lane. A lane is free where no other branch is.
-
-The graph of paths has tokens from left to right, depth from bottom to top. An edge is drawn the thicker the more it
-matters: purple adds to the logit, green takes off. A dot in its middle takes hover and clicks. A column has a token of
-each stack, whose labels are under its embeddings.
+In the tree, partial outputs that hypotheses share appear once, and results are written out at the right. A branch
+begins where it leaves another and ends with its last node. Those that reach the edge are in order; any other takes the
+nearest free lane, where no other branch is. In the graph of paths, a dot in the middle of an edge takes hover and
+clicks. A column has a token of each stack, whose labels are under its embeddings.
 """
 
 from collections import defaultdict
@@ -142,7 +138,6 @@ def lines_of(n: int, leaf: Leaf) -> list[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """A text on lines, broken between words where there are such."""
     lines = [""]
     for word in text.split():
         while len(word) > _LINE:
@@ -345,7 +340,6 @@ _COLOURS: Final = {"source": theme.SOURCE_COLOR, "target": theme.TARGET_COLOR, "
 _LESS = str(theme.SIGNED_SCALE[1][1])
 _WIDTHS: Final = ((0.0, 0.7), (0.04, 1.4), (0.12, 2.6), (0.35, 4.5))  # from which share of the largest, pixels
 _ROW, _TOKEN, _AROUND = 54, 34, 100  # pixels
-_MANY: Final = 14  # columns whose labels would run into each other if they lay
 
 
 @dataclass(frozen=True)
@@ -394,7 +388,7 @@ def path_graph_spec(
     layout |= {"height": int(_AROUND + _ROW * (high - low)), "hovermode": "closest", "hoverdistance": 12}
     layout["meta"] = {"grounded": True, "least_width": _AROUND + _TOKEN * n_columns}
     layout["meta"]["least_height"] = layout["height"]
-    turned = {"textangle": -40 if n_columns > _MANY else 0, "font": {"size": 11}, "yanchor": "top", "yshift": -7}
+    turned = {"textangle": -40 if n_columns > 14 else 0, "font": {"size": 11}, "yanchor": "top", "yshift": -7}
     layout["annotations"] = [
         note(x, y, literal(shortened(token, limit=8))) | turned
         for y, tokens in labels
@@ -424,15 +418,11 @@ def _drawn(edges: Sequence[GraphEdge], colour: str, width: float) -> Spec:
 
 def _dots(edges: Sequence[GraphEdge]) -> Spec:
     """What takes hover and clicks of an edge."""
-    texts = [
-        on_lines(
-            say("From {source}", source=bold(edge.source.name)),
-            say("to {target}", target=bold(edge.target.name)),
-            with_number(LOGIT, f"{edge.value:+.4g}"),
-            with_number(SHARE, f"{edge.share:.2%}"),
-        )
-        for edge in edges
-    ]
+    texts = []
+    for edge in edges:
+        ends = say("From {source}", source=bold(edge.source.name)), say("to {target}", target=bold(edge.target.name))
+        numbers = with_number(LOGIT, f"{edge.value:+.4g}"), with_number(SHARE, f"{edge.share:.2%}")
+        texts.append(on_lines(*ends, *numbers))
     marker = {"size": 5, "color": [theme.NEUTRAL_COLOR if one.value >= 0 else _LESS for one in edges]}
     x, y = ([(getattr(one.source, axis) + getattr(one.target, axis)) / 2 for one in edges] for axis in "xy")
     return layer("markers", x, y, {"marker": marker}, texts=texts, clicks=range(len(edges)))

@@ -176,7 +176,6 @@ def ends_of(values: np.ndarray, none: tuple[float, float] = (0.0, 1.0)) -> tuple
 
 
 def _by_reason(closed: np.ndarray, reason: str | Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Each reason and the cells that it closes."""
     if isinstance(reason, str):
         yield reason, closed
         return
@@ -212,7 +211,6 @@ def _rectangles(closed: np.ndarray) -> np.ndarray:
 
 
 def _frames(shape: tuple[int, ...], row: int | None, cell: tuple[int, int] | None) -> list[Spec]:
-    """Lines around a row and around a cell, where there is one."""
     rows, columns = shape
     frames = []
     if row is not None and 0 <= row < rows:

@@ -54,12 +54,11 @@ def padded_batch_spec(
     sentences: Sequence[str],
     columns: Sequence[str],
     title: str,
-    column_axis: str,
     marked_row: int,
     colour: Colour,
 ) -> Spec:
     """Draw a padded batch: pieces [sentence][position]; `real`, bool [sentence, position], is False for padding."""
-    layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
+    layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, POSITION), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
     text = {"text": [[literal(piece) for piece in row] for row in pieces]}
     marks = zip(sentences, pieces, real.tolist(), strict=True)
@@ -68,8 +67,8 @@ def padded_batch_spec(
         for sentence, line, its_marks in marks
         for column, piece, is_real in zip(columns, line, its_marks, strict=True)
     ]
-    table(layout, [SENTENCE, column_axis, say("Token"), say("note")], rows)
     names = (SENTENCE, POSITION)
+    table(layout, [*names, say("Token"), say("note")], rows)
     data = [_cells(real, theme.SCALES[colour][2][1], of_cell(names, "<b>%{text}</b>")) | text]
     if hatching:
         padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
@@ -153,7 +152,6 @@ def _frame_of(
 
 
 def _cells(where: np.ndarray, shade: str, says: str) -> Spec:
-    """Cells of one colour; none where `where` is False."""
     gap = 1 if max(where.shape) <= 64 else 0
     z = np.where(where, 1, np.nan).astype(np.float32)
     return cells(z, (0, 1), [[0, shade], [1, shade]], says, gaps=(gap, gap)) | {"hoverongaps": False}

@@ -125,7 +125,6 @@ def _trace(rows: Sequence[tuple[str, Sequence[Cell | None]]], colour: Colour, n_
 
 
 def _write(layout: Spec, cell: Cell, column: int, begins: float) -> None:
-    """The piece into its cell, and a frame around it if it is marked."""
     colour = SCALES[cell.colour][0][1] if cell.shade > PALE_FROM else MARK_COLOR
     text = "<br>".join(map(literal, in_cell(cell.piece, 2, most=_LINE)))
     font = {"font": {"size": 11, "color": colour}, "captureevents": False}

@@ -1,4 +1,4 @@
-"""Points in a plane: tokens with similar vectors, a pair of sinusoidal dimensions after a shift, turns on a circle.
+"""Points in a plane: tokens with similar vectors, dimensions of positions after a shift, turns on a circle.
 
 The map of tokens labels as many points as fit a narrow screen, those of the sentence first. The other points show
 their piece on hover; a wider screen only moves labels further apart. Positions, pairs and dimensions are counted from
@@ -115,7 +115,6 @@ def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chose
 
 
 def _said(point: MapPoint) -> str:
-    """Where a piece is from, and of which it is a neighbour."""
     named = KIND_NAMES[point.kind]
     if not point.near:
         return say("id {id}, {kind}", id=point.id, kind=named)
@@ -127,9 +126,6 @@ def _marker(points: Sequence[MapPoint], kind: Kind, chosen: int | None) -> Spec:
     here = [point.id == chosen for point in points]
     sizes = [_CHOSEN if mine else _STYLES[kind]["size"] for mine in here]
     return _STYLES[kind] | {"opacity": 1, "size": sizes, "line": edge([2.5 * mine for mine in here])}
-
-
-# ------------------------------------------------------------------------------------------------ labels
 
 
 def _placed(points: Sequence[MapPoint], ranges: list[list[float]], chosen: int | None) -> list[str]:
@@ -194,13 +190,12 @@ def shift_points_spec(
     title: str,
     held_out: np.ndarray | None = None,
     angle: float | None = None,
-    unpaired: bool = False,
     note: str = "",
 ) -> Spec:
     """Draw two dimensions of PE(p + k), `wanted`, and of PE(p) after a linear map, `found`: [position, 2].
 
-    `pair` i has dimensions 2i and 2i + 1, `unpaired` if these are not a sine and its cosine; `shift` is k. Positions
-    `held_out`, bool [position], were not used in a fit; None if nothing was fitted. `angle` draws how far the vector
+    `pair` i has dimensions 2i and 2i + 1; `shift` is k. Positions `held_out`, bool [position], were not used in a fit;
+    None if nothing was fitted, as to a sine and its cosine. `angle` draws how far the vector
     of position 0 turns, in radians, clockwise from the top.
     """
     rings, marks = np.asarray(wanted, np.float32), np.asarray(found, np.float32)
@@ -209,7 +204,7 @@ def shift_points_spec(
         raise ValueError(f"{rings.shape} and {marks.shape} points do not fit, or {tested.shape} marks of the fit.")
     first, second = 2 * pair, 2 * pair + 1
     names = [say("Dimension {place} (sine)", place=first), say("Dimension {place} (cosine)", place=second)]
-    if unpaired:
+    if held_out is not None:
         names = [say("Dimension {place}", place=place) for place in (first, second)]
     layout = base_layout(title, *names) | {"height": 480, "hovermode": "closest"}
     legend(layout, 104)

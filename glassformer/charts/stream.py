@@ -82,7 +82,6 @@ def lens_table_spec(
 
 
 def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) -> list[str]:
-    """What hover says of the cells of a row."""
     row = after(literal(depth.name))
     ranks = [say("rank {rank}: {piece}", rank=place, piece=bold(piece)) for place, piece in enumerate(pieces, start=1)]
     numbers = [with_number(PROBABILITY, f"{probability:.4g}") for probability in probabilities]
@@ -211,9 +210,6 @@ def _range(depths: Sequence[Depth], numbers: np.ndarray, value_name: str, colour
         layer("lines", x, ends, style, says=hover("%{hovertext}", with_number(which, "%{y:.3f}")), texts=texts)
         for which, ends, style in ((least, numbers.min(axis=1), look), (largest, numbers.max(axis=1), fill))
     ]
-
-
-# ------------------------------------------------------------------------------------------------ what was added
 
 
 def stream_added_spec(

@@ -125,9 +125,6 @@ def _forgetting(slot: Slot, take: Callable[[Any], None], value: object) -> None:
     take(value)
 
 
-# ------------------------------------------------------------------------------------------------ what is drawn
-
-
 def _nearest(o: ChosenPiece, take: Callable[[int], None]) -> None:
     if len(o.nearest.ids):
         show(pictures.bars, o, take=take)

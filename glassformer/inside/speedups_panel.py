@@ -50,9 +50,6 @@ def _choose_row(run: OpenRun) -> None:
     inside_controls.choose_token(run, side, pieces_of(run, side), key="fast_token", width=180)
 
 
-# ------------------------------------------------------------------------------------------------ tiles
-
-
 def _tiles(o: Fast) -> None:
     st.subheader(say("Softmax, tile by tile"))
     said = say(
@@ -99,9 +96,6 @@ def in_bytes(n: int) -> str:
     return say("{n:,.1f} MB", n=n / 10**6) if n >= 10**6 else say("{n:,.1f} kB", n=n / 10**3)
 
 
-# ------------------------------------------------------------------------------------------------ the cache
-
-
 def _cache(o: Fast) -> None:
     st.subheader(say("Pages of the KV cache"))
     if not o.run.trace.n_steps:
@@ -119,9 +113,6 @@ def _cache(o: Fast) -> None:
         cross = len(o.run.trace.src_ids) * token_bytes(config)
         more = say("The keys and values of the source are computed once and take {n:,} bytes more.", n=cross)
     drawing.explain(said, more)
-
-
-# ------------------------------------------------------------------------------------------------ on this machine
 
 
 def _gains(run: OpenRun) -> None:

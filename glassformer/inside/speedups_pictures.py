@@ -7,7 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.costs import BlockRow, cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
+from glassformer.charts.one_weight import (
+    BlockRow,
+    cache_blocks_spec,
+    cache_places_spec,
+    tile_output_spec,
+    tile_scores_spec,
+)
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, token_of
 from glassformer.runs.map_axes import KIND_NAMES, SIDE_OF, MapAxes, sides
@@ -105,9 +111,6 @@ def open_fast(run: ViewedRun) -> Fast:
 FAST = INSIDE.part("fast", open_fast)
 
 
-# ------------------------------------------------------------------------------------------------ tiles
-
-
 @FAST.picture("tile_scores", say("Softmax, tile by tile: the scores"))
 def scores(o: Fast) -> Plot:
     """The scores of the row in tiles, with the largest one so far."""
@@ -151,7 +154,6 @@ def _what_happens(o: Fast) -> str:
 
 
 def _kept(o: Fast) -> CaptionTable:
-    """What was kept after each tile that was read."""
     begun = max(o.at + 1 - MOST_ROWS, 0)
     rows = []
     for tile in o.tiles[begun : o.at + 1]:
@@ -191,9 +193,6 @@ def output(o: Fast) -> Plot:
         model=digits(o.walk.differences.head),
     )
     return Plot(spec=spec, alt=alt, said=Captions(below=said, pale=True))
-
-
-# ------------------------------------------------------------------------------------------------ the cache
 
 
 @FAST.picture("cache_blocks", say("Blocks of the KV cache"))

@@ -25,9 +25,9 @@ INSIDE = Page(
     panel="inside_panel",
     entries=(
         PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),
-        PartEntry("stream", say("Residual stream"), "glassformer.inside.layer_panels:stream"),
+        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream_panel:draw"),
         PartEntry("lens", say("Logit lens"), "glassformer.inside.lens_panel:draw"),
-        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.layer_panels:feed_forward"),
+        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn_panel:draw"),
         PartEntry("pieces", say("Embeddings"), "glassformer.inside.embeddings_panel:draw"),
         PartEntry("fast", say("Speed-ups"), "glassformer.inside.speedups_panel:draw"),
     ),

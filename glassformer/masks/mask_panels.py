@@ -230,7 +230,6 @@ def _differences(scene: MasksScene) -> tuple[int, int]:
 
 
 def _one_row(scene: MasksScene) -> None:
-    """Draw the selected query's row in one head."""
     attention = scene.batch.parts.attention(scene.kind)
     layer, head = controls.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
     with st.container(horizontal=True, gap="small"):
@@ -266,7 +265,6 @@ def _numbers(row: mask_pictures.MaskedRow, keys: list[str]) -> pd.DataFrame:
 
 
 def _checks(scene: MasksScene) -> None:
-    """Run both checks on the selected sentence and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in list(filter(None, found or ()))[:1]:
         drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved)))

@@ -32,9 +32,6 @@ _LOOKS = [
 MOST_PADS = 16
 
 
-# ------------------------------------------------------------------------------------------------ the masks
-
-
 @WHOLE.picture("mask_bool", say("The mask as True and False"), follows="still")
 def as_bool(scene: MasksScene) -> Plot:
     """The mask after broadcasting."""
@@ -94,7 +91,6 @@ def batch(scene: MasksScene) -> Plot:
         sentences=[say("Sentence {n}", n=i + 1) for i in range(n_sentences)],
         columns=[str(i + 1) for i in range(n_positions)],
         title=title,
-        column_axis=charts.POSITION,
         marked_row=scene.batch.sentence,
         colour=side,
     )
@@ -107,9 +103,6 @@ def batch(scene: MasksScene) -> Plot:
         padding=int((~real).sum()),
     )
     return Plot(spec=spec, alt=alt)
-
-
-# ------------------------------------------------------------------------------------------------ one row
 
 
 @dataclass(frozen=True)
@@ -183,9 +176,6 @@ def one_row(scene: MasksScene) -> Plot:
         closed=int((~row.allowed).sum()),
     )
     return Plot(spec=spec, alt=alt, fit=True, clicked=into("key", place_below(len(found.keys)), query=query))
-
-
-# ------------------------------------------------------------------------------------------------ checks
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,14 +62,6 @@ def _buckets(config: ModelConfig) -> Iterator[str]:
                       "side.", stack=ANY_STACK[stack.name], n=n, first=first)  # fmt: skip
 
 
-def no_such_part(panel: PositionsPanel) -> str:
-    """Why a requested part has no meaning for a model, and another is shown."""
-    return say(
-        "This model's positions have no part “{part}”, so the first part of the page is shown instead.",
-        part=PAGE.listed()[panel].title,
-    )
-
-
 def about_layout(config: ModelConfig) -> str:
     """How a table of sinusoids that the model has otherwise than the paper is drawn; "" for all others."""
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
@@ -89,12 +81,15 @@ def about_layout(config: ModelConfig) -> str:
     return joined(" ", [halves, slow, first])
 
 
-TABLE_PARTS: tuple[PositionsPanel, ...] = ("table", "similarity", "shift", "sentence")
 PARTS: dict[Adds, tuple[PositionsPanel, ...]] = {  # by what positions add
-    "table": TABLE_PARTS,
+    "table": ("table", "similarity", "shift", "sentence"),
     "turn": ("rotations", "pair", "distance", "sentence"),
     "bias": ("distance", "sentence"),
 }
+_CROSS = say(
+    "Cross-attention does not use positions: a query's position in one text says nothing about a key's position in "
+    "another."
+)
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
 COUNT, LAYERS = "positions_count", "positions_layers"
 COUNTS = (16, 32, 64, 128, 256, 512)
@@ -105,19 +100,26 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionS
 
     Positions inside attention have their own parts. A model without positions gets a sentence that says so.
     """
-    config = checkpoint.config
-    if config.placing.adds != "table":
-        return _in_attention(checkpoint, slot)
-    _settle(checkpoint, slot)
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    if config.placing.adds == "nothing":
+        st.info(instead_of_a_table(config))
+        return None
+    titles, of_table = _titles(config), config.placing.adds == "table"
+    _settle(checkpoint, slot, titles)
     with controls.bar(slot):
-        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
-        if panel == "sentence" and len(anatomy(config).stacks) > 1:
-            choose_side(anatomy(config), slot)
-        if panel == "table":
+        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), titles, bare=True)
+        if (panel == "sentence" or not of_table) and len(parts.stacks) > 1:
+            choose_side(parts, slot)
+        if not of_table and panel != "sentence":  # that part has a choice of layers of its own
+            _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
+        if panel == "table" or (not of_table and panel != "sentence"):
             choose_count(config.max_len, slot)
         if panel == "similarity":
             controls.choose(controls.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
-    return open_table(checkpoint, session.view(slot), slot, loading)
+    if of_table:
+        return open_table(checkpoint, session.view(slot), slot, loading)
+    drawing.explain(*map(drawing.plain, [instead_of_a_table(config), *[_CROSS] * ("cross" in parts.kinds)]))
+    return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 
 def _titles(config: ModelConfig) -> dict[PositionsPanel, str]:
@@ -168,65 +170,36 @@ def choose_pair(table: PositionTable) -> None:
     controls.menu(kept, say("Pair of dimensions"), dict(enumerate(names)))
 
 
-def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
-    """Move what a link or another checkpoint left behind into what this table has."""
-    look, d_model = session.view(slot).of(PositionsLook), checkpoint.config.d_model
+def _settle(checkpoint: Checkpoint, slot: Slot, titles: Mapping[PositionsPanel, str]) -> None:
+    """Move what a link or another checkpoint left behind into what this model has."""
+    look, d_model, own = session.view(slot).of(PositionsLook), checkpoint.config.d_model, PositionsLook.positions_panel
+    name, panel, most = checkpoint.name, look.positions_panel, max(1, most_shift(checkpoint.config.max_len))
+    if panel not in titles and panel != own:  # the page's own choice needs no word
+        said = say(
+            "This model's positions have no part “{part}”, so the first part of the page is shown instead.",
+            part=PAGE.listed()[panel].title,
+        )
+        session.add_note(said, slot)
+        session.replace(slot, positions_panel=own)
+    if checkpoint.config.placing.adds != "table":
+        return
     if any(dim >= d_model for dim in look.dims):
         said = say(
             "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
             first=d_model,
-            name=checkpoint.name,
+            name=name,
             last=d_model - 1,
         )
         session.add_note(said, slot)
-    most = max(1, most_shift(checkpoint.config.max_len))
     if look.shift > most:
         said = say(
             "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
             shift=look.shift,
-            name=checkpoint.name,
+            name=name,
             most=most,
         )
         session.add_note(said, slot)
-    panel = look.positions_panel
-    if panel not in TABLE_PARTS:
-        session.add_note(no_such_part(panel), slot)
-        panel = PositionsLook.positions_panel
-    dims = tuple(dim for dim in look.dims if dim < d_model)
-    session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
-
-
-# ------------------------------------------------------------------------------------------------ inside attention
-
-
-_CROSS = say(
-    "Cross-attention does not use positions: a query's position in one text says nothing about a key's position in "
-    "another."
-)
-
-
-def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
-    config, parts = checkpoint.config, anatomy(checkpoint.config)
-    if config.placing.adds == "nothing":
-        st.info(instead_of_a_table(config))
-        return None
-    titles = _titles(config)
-    panel = session.view(slot).of(PositionsLook).positions_panel
-    if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
-        session.add_note(no_such_part(panel), slot)
-        session.replace(slot, positions_panel=PositionsLook.positions_panel)
-    with controls.bar(slot):
-        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), titles, bare=True)
-        if len(parts.stacks) > 1:
-            choose_side(parts, slot)
-        if panel != "sentence":  # that part has a choice of layers of its own
-            _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
-            choose_count(config.max_len, slot)
-    said = [instead_of_a_table(config)]
-    if "cross" in parts.kinds:
-        said.append(_CROSS)
-    drawing.explain(*map(drawing.plain, said))
-    return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
+    session.replace(slot, dims=tuple(dim for dim in look.dims if dim < d_model), shift=min(look.shift, most))
 
 
 def _choose_layers(shown: PositionScene | None, slot: Slot) -> None:

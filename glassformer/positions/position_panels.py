@@ -36,9 +36,6 @@ def table(table: PositionTable, run: OpenRun | None) -> None:
         position_controls.choose_side(anatomy(table.checkpoint.config), table.slot)
 
 
-# ------------------------------------------------------------------------------------------------ the table
-
-
 def _table(table: PositionTable) -> None:
     show(table_pictures.whole, table)
     both = say("Encoder and decoder have the same table of positions.")
@@ -88,9 +85,6 @@ def _meaning(table: PositionTable) -> str:
                largest=float(np.abs(table.values).max()))  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------ similarity
-
-
 def _similarity(table: PositionTable) -> None:
     show_beside(table_pictures.similarity, table_pictures.distance, table)
     drawing.explain(drawing.plain(_what_resembles(table)))
@@ -118,9 +112,6 @@ def _what_resembles(table: PositionTable) -> str:
         return joined(" ", [differs, say("All position vectors have length {length:.2f}.", length=lengths.mean())])
     ends = say("The lengths of the position vectors range from {least:.2f} to {most:.2f}.", least=least, most=longest)
     return joined(" ", [differs, ends])
-
-
-# ------------------------------------------------------------------------------------------------ a shift
 
 
 def _shift(table: PositionTable) -> None:
@@ -240,9 +231,6 @@ def _about_bias(shown: PositionScene) -> Iterator[str]:
     )
 
 
-# ------------------------------------------------------------------------------------------------ rotations
-
-
 def _take_pair(shown: PositionScene, turning: Turning) -> Callable[[int], None]:
     """Callback with a pair; it holds no model."""
     slot, n_pairs = shown.slot, turning.n_pairs
@@ -303,9 +291,6 @@ def _scaling(shown: PositionScene, turning: Turning) -> Iterator[str]:
     )
 
 
-# ------------------------------------------------------------------------------------------------ one pair
-
-
 def _pair(shown: PositionScene, turning: Turning) -> None:
     pair, n, speed = shown.pair, turning.n_pairs, float(turning.speeds[shown.pair])
     names = {
@@ -355,9 +340,6 @@ def in_sentence(table: PositionTable | PositionScene, run: OpenRun | None) -> No
         _turned(o)
 
 
-# ------------------------------------------------------------------------------------------------ a table
-
-
 def _starts(o: Start) -> None:
     pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(o.pieces)}
     kept = controls.field(o.slot, PLACES[o.side], key=TOKEN)
@@ -393,9 +375,6 @@ def _compared(token: float, position: float) -> str:
     return say("In the sum, the position vector is {times:.1f} times as large as the embedding.", times=times)
 
 
-# ------------------------------------------------------------------------------------------------ a bias
-
-
 def _biased(o: InScores) -> None:
     controls.menu_of_layers(_kept(o, BIAS_LAYER, "layer", o.layer), o.shape[0], all_together=False)
     found = attempt(lambda: o.spreads)
@@ -409,11 +388,7 @@ def _biased(o: InScores) -> None:
     drawing.explain(drawing.plain(said))
 
 
-# ------------------------------------------------------------------------------------------------ rotations
-
-
 def _turned(o: InScores) -> None:
-    """Draw the choice of a head, a query and a key, and the curve of their score."""
     with st.container(horizontal=True, gap="small"):
         controls.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
         controls.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)

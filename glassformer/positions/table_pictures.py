@@ -65,9 +65,6 @@ SIMILARITY = PAGE.part("similarity", table_of_run, of_sentence=False)
 SHIFT = PAGE.part("shift", table_of_run, of_sentence=False)
 
 
-# ------------------------------------------------------------------------------------------------ the table
-
-
 @TABLE.picture("position_table", say("Table of positions"), follows="still")
 def whole(table: PositionTable) -> Plot:
     """The table as a map; sines and cosines apart if that is asked for."""
@@ -134,9 +131,6 @@ def curves(table: PositionTable) -> Plot:
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
-# ------------------------------------------------------------------------------------------------ similarity
-
-
 @SIMILARITY.picture("position_similarity", say("Similarity of positions"), follows="still")
 def similarity(table: PositionTable) -> Plot:
     """How much each position resembles each other."""
@@ -180,9 +174,6 @@ def distance(table: PositionTable) -> Plot:
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_DISTANCE, fit=True)
 
 
-# ------------------------------------------------------------------------------------------------ a shift
-
-
 @SHIFT.picture("position_points", say("A pair of dimensions, shifted"), follows="still")
 def points(table: PositionTable) -> Plot | None:
     """One pair after a shift, and what a rotation makes of it, or else the best linear map."""
@@ -204,7 +195,7 @@ def points(table: PositionTable) -> Plot | None:
             shift=shift,
         )
     else:
-        look |= {"held_out": table.fit.held_out[:MOST_DRAWN], "unpaired": True}
+        look |= {"held_out": table.fit.held_out[:MOST_DRAWN]}
         alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values that the best "
                   "linear map gives.", sine=sine, cosine=cosine, shift=shift)  # fmt: skip
     return Plot(spec=shift_points_spec(after, made[:MOST_DRAWN, columns], title=title, **look), alt=alt, fit=True)
@@ -254,9 +245,6 @@ _TURN = say("one turn in {positions} positions", positions="%{y:.4s}")
 ROTATIONS = PAGE.part("rotations", shown_of_run, of_sentence=False)
 PAIR = PAGE.part("pair", shown_of_run, of_sentence=False)
 DISTANCE = PAGE.part("distance", shown_of_run, of_sentence=False)
-
-
-# ------------------------------------------------------------------------------------------------ rotations
 
 
 @ROTATIONS.picture("rotary_rotations", say("Rotations by position and pair"), follows="still")
@@ -360,9 +348,6 @@ def even(shown: PositionScene) -> Plot | None:
     series = [Series(name, even_product(turning.speeds, distances), LOOKED_AT)]
     drawn = by_distance(title, distances, name, series)
     return Plot(**drawn, how_to_read=HOW_TO_READ_EVEN, fit=True)
-
-
-# ------------------------------------------------------------------------------------------------ a bias
 
 
 @DISTANCE.picture("bias_curves", say("Bias by distance"), follows="still")

@@ -5,7 +5,7 @@ import pytest
 from glassformer.attention import one_weight_panel
 from glassformer.forcing import forcing_panels
 from glassformer.inside import embeddings_panel as pieces
-from glassformer.inside import layer_panels
+from glassformer.inside import ffn_panel
 from glassformer.inside.model import model_panel
 from glassformer.positions import position_controls, position_panels
 from glassformer.runs import loading
@@ -26,9 +26,9 @@ CHOICES = (
     ("inside", {"inside": "model"}, model_panel.LENGTH, 64, {"tokens": "64"}),
     ("inside", {"inside": "model"}, "fold", True, {"fold": "1"}),
     ("inside", {"inside": "pieces"}, "nearness", "distance", {"near": "distance"}),
-    ("inside", {"inside": "ffn"}, layer_panels.NEURON, 9, {"neuron": "9"}),
-    ("inside", {"inside": "ffn", "neuron": 9}, layer_panels.TOKEN, 3, {"key": "4", "neuron": "9"}),
-    ("inside", {"inside": "ffn", "neuron": 9}, layer_panels.LAYER, 1, {"layer": "2", "neuron": None}),  # another neuron
+    ("inside", {"inside": "ffn"}, ffn_panel.NEURON, 9, {"neuron": "9"}),
+    ("inside", {"inside": "ffn", "neuron": 9}, ffn_panel.TOKEN, 3, {"key": "4", "neuron": "9"}),
+    ("inside", {"inside": "ffn", "neuron": 9}, ffn_panel.LAYER, 1, {"layer": "2", "neuron": None}),  # another neuron
     ("inside", {"inside": "ffn", "neuron": 9}, "side", "target", {"side": "target"}),
     ("inside", {"inside": "fast", "kind": "encoder", "tile_keys": 2}, "tile", 2, {"tile": "2"}),
     ("masks", {"masks": "checks"}, "mask_changed", 2, {"changed": "3"}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.inside import embeddings_panel, layer_panels, lens_pictures, stream_pictures
+from glassformer.inside import embeddings_panel, ffn_panel, lens_pictures, stream_pictures
 from glassformer.inside import speedups_panel as fast
 from glassformer.runs import measurement_jobs
 from glassformer.state import session
@@ -34,7 +34,7 @@ def inside(open_page):
 
 @pytest.mark.parametrize(
     ("part", "reveal", "key"),
-    [("lens", "lens_reveal", lens_pictures.table.key), ("ffn", layer_panels.REVEAL, "ffn_effect")],
+    [("lens", "lens_reveal", lens_pictures.table.key), ("ffn", ffn_panel.REVEAL, "ffn_effect")],
 )
 def test_what_would_be_given_away_is_seen_once_it_is_revealed_until_the_next_step(inside, part, reveal, key):
     test = go_to(inside(part, src="abcdef", side="target", guess=1), 3)

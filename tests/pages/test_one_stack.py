@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.attention import one_weight_panel
 from glassformer.attention.map_pictures import FLOW
-from glassformer.inside import layer_panels, stream_pictures
+from glassformer.inside import ffn_panel, stream_pictures
 from glassformer.positions import position_panels
 from glassformer.runs import loading
 from glassformer.runs.picture import PAGES, declare_all
@@ -132,7 +132,7 @@ def test_a_token_of_the_prompt_is_looked_at_without_a_step(open_one_stack):
     choose(test, "stream_token", trace.row_of(2))
     assert (step(test), view(test).query) == (3, None)
     test = open_one_stack("decoder", INSIDE, inside="ffn", query=1)
-    assert test.selectbox(key=layer_panels.TOKEN).value == 0
+    assert test.selectbox(key=ffn_panel.TOKEN).value == 0
     assert "At this token of the prompt" in told(test)  # its neuron changes no piece of the output
 
 

@@ -107,9 +107,6 @@ def sized(model: Transformer, *, n_source: int, n_target: int) -> SizedBlock:
     return SizedBlock(model.config, found.parameters, n_source, n_target, found.absent)
 
 
-# ------------------------------------------------------------------------------------------------ stacks
-
-
 def stacks(one: SizedBlock, *, grouping: Grouping) -> tuple[Stack, ...]:
     """The stacks of a model as the diagram draws them: with `each_layer`, `few_layers` or `one_layer`."""
     return tuple(
@@ -148,9 +145,6 @@ def blocks_of(stack: Stack) -> Iterator[DiagramBlock]:
         for sublayer in layer.sublayers:
             yield from (sublayer.norm, sublayer.block, sublayer.plus)
     yield from stack.end
-
-
-# ------------------------------------------------------------------------------------------------ blocks
 
 
 def _inputs(one: SizedBlock, stack: StackName) -> tuple[DiagramBlock, DiagramBlock, DiagramBlock, DiagramBlock | None]:

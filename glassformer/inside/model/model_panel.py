@@ -94,9 +94,6 @@ def _distances(o: OpenModel) -> None:
     st.caption(said)
 
 
-# ------------------------------------------------------------------------------------------------ the diagram
-
-
 def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
     """Draw the menu of all blocks, for the keyboard, and whether equal layers are to be drawn once."""
     slot, key = run.slot, run.key(PLACE)
@@ -123,9 +120,6 @@ def _elsewhere(run: OpenRun, place: str) -> Link:
     """What another page shows of a block; a cell is one of another map."""
     fields = {"query": None, "key": None} | destination(place).fields
     return address(run.checkpoint, replace(run.link, view=run.view), **fields)
-
-
-# ------------------------------------------------------------------------------------------------ costs
 
 
 def sums(o: OpenModel) -> str:
@@ -447,9 +441,7 @@ def _cells(seen: Pass, config: ModelConfig, stack: StackName, absent: frozenset[
     rows = []
     for step in steps_of(seen, config, stack):
         where, _, rest = step.site.partition(".")
-        instead = (
-            stand_in_words(absent, costs.TABLE) if rest == "embedding.tokens" else []
-        )  # of what is absent
+        instead = stand_in_words(absent, costs.TABLE) if rest == "embedding.tokens" else []  # of what is absent
         if rest.endswith(("attn.output", "ffn.output")):
             instead = stand_in_words(absent, f"{where}.layers.{rest.removesuffix('output')}")
         shape, site = f"[{', '.join(map(str, step.shape))}]", step.site or "—"

@@ -7,9 +7,9 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from glassformer.charts import theme
-from glassformer.charts.costs import cost_shares_spec
 from glassformer.charts.diagram import Stack, model_diagram_spec, with_links
 from glassformer.charts.grammar import at_a_line, stroke, upright
+from glassformer.charts.histograms import cost_shares_spec
 from glassformer.charts.marks import LOGARITHMIC, Places, Scale, Series, lines
 from glassformer.charts.theme import Spec, literal
 from glassformer.inside import InsideLook
@@ -131,12 +131,7 @@ class OpenModel(RunScene):
 def lengths(config: ModelConfig, current: int) -> list[int]:
     """The lengths that can be chosen: round ones, the current one, the longest, and where the n² part overtakes."""
     special = {current, config.max_len, costs.overtakes(config).n}
-    return sorted({n for n in (*_STEPS, *special) if n <= furthest(config)})
-
-
-def furthest(config: ModelConfig) -> int:
-    """The largest length that is counted."""
-    return max(FURTHEST, config.max_len)
+    return sorted({n for n in (*_STEPS, *special) if n <= max(FURTHEST, config.max_len)})
 
 
 def named(part: Part, config: ModelConfig) -> tuple[str, str]:
@@ -209,7 +204,7 @@ def shares(o: OpenModel) -> Plot:
 @MODEL.picture("cost_curves", say("Multiply-adds by length"), follows="still")
 def curves(o: OpenModel) -> Plot:
     """Multiply-adds from one token to as many as a model reads, or `FURTHEST`."""
-    config, last, crossing = o.config, furthest(o.config), costs.overtakes(o.config)
+    config, last, crossing = o.config, max(FURTHEST, o.config.max_len), costs.overtakes(o.config)
     counted = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {o.n, last})
     counts = [_at_length(config, one) for one in counted]
     linear = [sum(count.values()) - count["maps"] for count in counts]
