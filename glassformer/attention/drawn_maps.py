@@ -100,7 +100,7 @@ def drawn_map(visible: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None
     if view.words:
         allowed = open_words(allowed, queries.spans, keys.spans)
     spans = (queries.spans, keys.spans) if view.words else ()
-    weights = _together(visible, kind, _Cells(len(of.queries), len(of.keys), *spans))
+    weights = _together(visible, kind, of, *spans)
     trace = visible.trace
     sums = isinstance(trace, Trace) or trace.of(kind).sums_to_one
     notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
@@ -137,7 +137,7 @@ def is_spread_thin(visible: VisibleTrace | VisibleMaps) -> bool:
 
 def piece_map(visible: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
     """The same map between pieces, nothing merged or hidden [query, key]."""
-    return _together(visible, kind, _Cells(None, None))
+    return _together(visible, kind)
 
 
 def map_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
@@ -180,38 +180,31 @@ def aggregate_of(view: View) -> Aggregate | None:
     return view.aggregate if view.layer is None or view.head is None else None
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Which cells of maps are drawn: those that may be seen, between pieces or merged to words."""
-
-    n_queries: int | None  # how many pieces may be seen; None for all
-    n_keys: int | None
-    queries: tuple[Span, ...] | None = None  # the words; None for pieces
-    keys: tuple[Span, ...] | None = None
-
-    def of(self, maps: np.ndarray) -> np.ndarray:
-        """Maps [..., query, key] -> [..., row, column]."""
-        seen = maps[..., : self.n_queries, : self.n_keys]
-        return seen if self.queries is None or self.keys is None else by_words(seen, self.queries, self.keys)
-
-    def largest(self, maps: np.ndarray, layer: int) -> np.ndarray:
-        """The largest weight of any of a layer's heads, by word; not the sum of the maxima of pieces."""
-        return np.asarray(self.of(maps).max(axis=0))
-
-
-def _together(visible: VisibleTrace | VisibleMaps, kind: Kind, cells: _Cells) -> np.ndarray:
-    """The chosen head, or what stands for several of them [row, column]."""
+def _together(
+    visible: VisibleTrace | VisibleMaps, kind: Kind, of: MapAxes | None = None, *spans: tuple[Span, ...]
+) -> np.ndarray:
+    """The chosen head, or what stands for several of them [row, column]: what `of` shows, else all; between words."""
     view, aggregate = visible.view, aggregate_of(visible.view)
+    n_queries, n_keys = (None, None) if of is None else (len(of.queries), len(of.keys))
+
+    def cut(maps: np.ndarray) -> np.ndarray:
+        seen = maps[..., :n_queries, :n_keys]
+        return by_words(seen, *spans) if spans else seen
+
+    def largest(maps: np.ndarray, layer: int) -> np.ndarray:  # by word it is not the sum of the maxima of pieces
+        return np.asarray(cut(maps).max(axis=0))
+
     if view.layer is not None and view.head is not None:
-        return cells.of(visible.heads(kind, view.layer)[view.head])
+        return cut(visible.heads(kind, view.layer)[view.head])
     if aggregate == "rollout":
-        return cells.of(_rollout(visible, kind))
+        return cut(_rollout(visible, kind))
     if view.layer is not None:
-        heads = cells.of(visible.heads(kind, view.layer))
+        heads = cut(visible.heads(kind, view.layer))
         return np.asarray(heads.max(axis=0) if aggregate == "max" else heads.mean(axis=0))
     if aggregate == "max":
-        return np.asarray(np.max(visible.each(kind, cells.largest, key=("largest", cells)), axis=0))
-    return cells.of(np.mean(visible.each(kind, mean, key="mean"), axis=0))
+        each = visible.each(kind, largest, key=("largest", n_queries, n_keys, spans))
+        return np.asarray(np.max(each, axis=0))
+    return cut(np.mean(visible.each(kind, mean, key="mean"), axis=0))
 
 
 def _rollout(visible: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:

@@ -83,7 +83,13 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     shares = values / np.where(most == 0, 1.0, most)  # of the largest in the column, -1 to 1
     largest = [(int(row), column) for column, row in enumerate(sizes.argmax(axis=0))]
     layout["shapes"] = [_around(*cell) for cell in largest if sizes[cell] > 0 and sizes[cell] >= least[cell[1]]]
-    layout["annotations"] = _meanings(columns)
+    # What lies over a heading, unseen, and is pointed at.
+    unseen = {"yref": "paper", "yanchor": "bottom", "yshift": 2, "font": {"size": 12, "color": "rgba(0,0,0,0)"}}
+    layout["annotations"] = [
+        note(place, 1, name) | unseen | {"hovertext": literal(column.meaning)}
+        for place, (name, column) in enumerate(zip(names, columns, strict=True))
+        if column.meaning
+    ]
     if len(pieces) <= _MOST_WRITTEN:
         layout["annotations"] += written(values, shares, [column.digits for column in columns])
     texts = [[_said(piece, column, place) for column in columns] for place, piece in enumerate(pieces)]
@@ -97,16 +103,6 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
 def _named(name: str) -> str:
     """A heading that says more when it is pointed at."""
     return f"{literal(name)} ⓘ"
-
-
-def _meanings(columns: Sequence[Column]) -> list[Spec]:
-    """What lies over a heading, unseen, and is pointed at."""
-    unseen = {"yref": "paper", "yanchor": "bottom", "yshift": 2, "font": {"size": 12, "color": "rgba(0,0,0,0)"}}
-    return [
-        note(place, 1, _named(column.name)) | unseen | {"hovertext": literal(column.meaning)}
-        for place, column in enumerate(columns)
-        if column.meaning
-    ]
 
 
 def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:

@@ -6,8 +6,9 @@ nearest free lane, where no other branch is. In the graph of paths, a dot in the
 clicks. A column has a token of each stack, whose labels are under its embeddings.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -30,8 +31,8 @@ from glassformer.charts.theme import (
 from transformer.i18n import joined, say
 
 Kind = Literal["open", "ended", "dropped", "closed"]
-Places = Mapping[int, tuple[float, float]]
-"""Where each beginning stands, by its name."""
+Places = Mapping[int | None, tuple[float, float]]
+"""Where each beginning stands, by its name; that of none is where all begin."""
 
 LEAST_STEP = 25  # pixels; with less the chart is wider than its place, and scrolls
 _PLOT = 640  # pixels that a window of 1280 leaves for the steps
@@ -107,14 +108,14 @@ def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
         (below, "bottom center", MARK_COLOR, 0.08),
         (ends, "middle left", GUIDE_COLOR, 0.0),  # what is kept has its names at the right of them
     )
-    return [_text(ones, at, side, colour, limit, lower) for ones, side, colour, lower in groups if ones]
-
-
-def _text(ones: Sequence[Twig], at: Places, side: str, colour: str, limit: int, lower: float) -> Spec:
-    look = {"textposition": side, "textfont": {**_FONT, "color": colour}, **_BESIDE}
-    beside = "\u00a0" * (side == "middle left")  # such a text ends in the middle of its mark
-    look["text"] = [literal(shortened(twig.piece, limit=limit)) + beside for twig in ones]
-    return layer("text", [at[twig.place][0] for twig in ones], [at[twig.place][1] + lower for twig in ones], look)
+    found = []
+    for ones, side, colour, lower in groups:
+        look = {"textposition": side, "textfont": {**_FONT, "color": colour}, **_BESIDE}
+        beside = "\u00a0" * (side == "middle left")  # such a text ends in the middle of its mark
+        look["text"] = [literal(shortened(twig.piece, limit=limit)) + beside for twig in ones]
+        x, y = [at[twig.place][0] for twig in ones], [at[twig.place][1] + lower for twig in ones]
+        found += [layer("text", x, y, look)] if ones else []
+    return found
 
 
 def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
@@ -131,22 +132,10 @@ def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
 
 def lines_of(n: int, leaf: Leaf) -> list[str]:
     """A result with its number, on lines not much longer than `_LINE`."""
-    lines = _wrapped(f"{n}. {leaf.text}")
+    lines = textwrap.wrap(" ".join(f"{n}. {leaf.text}".split()), _LINE, break_on_hyphens=False)
     short = len(lines[-1]) + len(leaf.numbers) < _LINE
     end = joined(" ", [literal(lines.pop()), literal(leaf.numbers)]) if short else literal(leaf.numbers)
     return [*map(literal, lines), end]
-
-
-def _wrapped(text: str) -> list[str]:
-    lines = [""]
-    for word in text.split():
-        while len(word) > _LINE:
-            lines.append(word[:_LINE])
-            word = word[_LINE:]
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > _LINE:
-            lines.append("")
-        lines[-1] = " ".join(filter(None, (lines[-1], word)))
-    return [line for line in lines if line]
 
 
 _BEFORE, _AFTER = 0.9, 0.4  # steps that the edge to a branch's first node needs, and its last one
@@ -166,10 +155,15 @@ class Growing:
 def lanes(nodes: Sequence[Growing]) -> dict[int, int]:
     """The lane of each node of a tree, from 0 at the top."""
     named = {node.place: node for node in nodes}
-    branches = _branches(nodes)
     taken: dict[int, list[tuple[float, float]]] = defaultdict(list)
     found: dict[int, int] = {}
-    for n, branch in enumerate(sorted(branches, key=lambda branch: _urgency(branch, named))):
+
+    def urgency(branch: Sequence[int]) -> tuple[bool, float, int]:
+        """What is placed first: branches to the edge in their order, then the others as they begin."""
+        first, last = named[branch[0]], named[branch[-1]]
+        return (False, last.order, first.step) if last.stays else (True, first.step, first.place)
+
+    for n, branch in enumerate(sorted(_branches(nodes), key=urgency)):
         first, last = named[branch[0]], named[branch[-1]]
         end = float("inf") if last.stays else last.step + _AFTER
         beside = found.get(first.parent, 0) if first.parent is not None else 0
@@ -196,12 +190,6 @@ def _branches(nodes: Sequence[Growing]) -> list[list[int]]:
     return found
 
 
-def _urgency(branch: Sequence[int], named: Mapping[int, Growing]) -> tuple[bool, float, int]:
-    """What is placed first: branches to the edge in their order, then the others as they begin."""
-    first, last = named[branch[0]], named[branch[-1]]
-    return (False, last.order, first.step) if last.stays else (True, first.step, first.place)
-
-
 def _nearest(taken: Mapping[int, list[tuple[float, float]]], wanted: int, step: float, end: float) -> int:
     """The free lane nearest to the one that is wanted, below before above."""
     start = step - _BEFORE
@@ -217,10 +205,8 @@ HOW_TO_READ = say(
     "and dotted lines were dropped immediately. Hover over a mark for its numbers; click it to open that partial "
     "output."
 )
-_KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
 _LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
-_MOST_HEIGHT = 560
 _LEAST_WIDTH = 860  # the names of the lines are in one row; a window of 1280 has more
 
 
@@ -247,9 +233,17 @@ def search_tree_spec(
         for twig, order in zip(kept, orders, strict=True)
     ]
     rows = lanes(grown)
-    at = {twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in kept}
-    root = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
-    at |= _stubs(twigs, at, root)
+    at: dict[int | None, tuple[float, float]] = {
+        twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in kept
+    }
+    root = at[None] = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
+    stubs, seen = {}, Counter[int | None]()
+    for twig in twigs:  # what was dropped ends a little behind what it would have continued, one under the other
+        if not twig.is_kept and twig.parent in at:
+            seen[twig.parent] += 1
+            x, y = at[twig.parent]
+            stubs[twig.place] = (x + 0.62, y + 0.1 + 0.26 * seen[twig.parent])
+    at |= stubs
     n_lanes = max(rows.values(), default=0) + 1
     layout = _layout(title, n_steps, n_lanes, n_lines=max((len(lines_of(1, leaf)) for leaf in leaves), default=1))
     if step is not None and step < n_steps:
@@ -262,7 +256,7 @@ def search_tree_spec(
     leads = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
     lead = stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False}
     data = [
-        *_edges(twigs, at, root, shown),
+        *_edges(twigs, at, shown),
         *([_lines(leads, lead)] if leaves else []),
         layer("markers+text", [root[0]], [root[1]], look),
         *marks(twigs, at, step),
@@ -272,28 +266,13 @@ def search_tree_spec(
     return {"data": data, "layout": layout}
 
 
-def _stubs(
-    twigs: Iterable[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float]
-) -> dict[int, tuple[float, float]]:
-    """Where what was dropped ends: a little behind what it would have continued, one under the other."""
-    found: dict[int, tuple[float, float]] = {}
-    seen: dict[int | None, int] = {}
-    for twig in twigs:
-        if twig.is_kept or (twig.parent is not None and twig.parent not in at):
-            continue
-        x, y = root if twig.parent is None else at[twig.parent]
-        n = seen[twig.parent] = seen.get(twig.parent, 0) + 1
-        found[twig.place] = (x + 0.62, y + 0.1 + 0.26 * n)
-    return found
-
-
 def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     layout = base_layout(title, say("Step"), say("Partial outputs"))
     layout["xaxis"] |= {"range": [-0.6, n_steps + 0.8], "showgrid": False, "tickformat": "d"}
     layout["xaxis"] |= {"nticks": 12, "tick0": 1} | ({"dtick": 1} if n_steps <= 24 else {})
     layout["yaxis"] |= {"range": [n_lanes - 0.1, -0.8], "showgrid": False, "showticklabels": False, "ticks": ""}
     least = max(_LEAST_LANE, _LINE_HEIGHT * n_lines)
-    lane = int(np.clip(_MOST_HEIGHT / n_lanes, least, max(_LANE, least)))
+    lane = int(np.clip(560 / n_lanes, least, max(_LANE, least)))
     legend(layout, 82)
     layout["margin"]["r"] = _MARGIN
     layout |= {"height": max(240, 136 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
@@ -305,21 +284,18 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     return layout
 
 
-def _edges(
-    twigs: Sequence[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], shown: int | None
-) -> list[Spec]:
+def _edges(twigs: Sequence[Twig], at: Places, shown: int | None) -> list[Spec]:
     """The lines: what was dropped, what was kept, what leads to a result, and the selected one."""
     groups: list[tuple[str, list[tuple[float, ...]], Spec]] = [
         (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
-        (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),
+        (say("kept for a while"), [], stroke(theme.SCALES["target"][2][1], 1.5)),
         (say("leads to a result"), [], stroke(theme.TARGET_COLOR, 2.5)),
         (say("the chosen result"), [], stroke(theme.MARK_COLOR, 4)),
     ]
     for twig in twigs:
         if twig.place in at:
             strength = (1 if twig.result is None else 3 if twig.result == shown else 2) if twig.is_kept else 0
-            start = root if twig.parent is None else at[twig.parent]
-            groups[strength][1].append((*start, *at[twig.place]))
+            groups[strength][1].append((*at[twig.parent], *at[twig.place]))
     return [_lines(ends, look, name) for name, ends, look in groups if ends]
 
 

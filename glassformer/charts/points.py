@@ -76,16 +76,10 @@ def piece_map_spec(
     for axis, limits in zip(("xaxis", "yaxis"), ranges, strict=True):
         layout[axis] |= {"range": limits, "nticks": 6, "zeroline": True, "uirevision": repr(limits)}
     placed = _placed(points, ranges, chosen)
-    notes, missing = [literal(note)], placed.count("")
+    missing, n, fewer = placed.count(""), len(points), ""
     if missing:
-        notes.append(
-            say(
-                "{missing} of {all} labels do not fit: hover over a point to see its name",
-                missing=missing,
-                all=len(placed),
-            )
-        )
-    subtitle(layout, notes)
+        fewer = say("{missing} of {all} labels do not fit: hover over a point to see its name", missing=missing, all=n)
+    subtitle(layout, [literal(note), fewer])
     columns = [say("token"), say("id"), say("where"), say("near"), say("axis 1"), say("axis 2")]
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
     table(layout, columns, rows)

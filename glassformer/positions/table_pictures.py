@@ -256,11 +256,15 @@ def rotations(shown: PositionScene) -> Plot | None:
     step = -(-shown.count * turning.n_pairs // MOST_CELLS)
     pairs = list(range(0, turning.n_pairs, step))
     fewer = say("{n} of {all:,} pairs, evenly spread", n=len(pairs), all=turning.n_pairs) if step > 1 else ""
+    says, n, degrees = [], turning.n_pairs, np.degrees(turning.speeds)
+    for i in pairs:
+        which = say("pair {pair}: dimensions {first} and {second}", pair=f"<b>{i}</b>", first=i, second=i + n)
+        says.append(on_lines(which, say("turned by p · {degrees}°", degrees=f"{degrees[i]:.4g}")))
     cosines = Numbers(say("cosine of the angle"), np.cos(turning.angles(shown.count)[:, pairs]), ".3f")
     drawn = heat(
         say("Rotations by position and pair: {whose}", whose=shown.whose),
         Axis(POSITION_AXIS, range(shown.count)),
-        Axis(PAIR_AXIS, pairs, says=[_turned(turning, pair) for pair in pairs]),
+        Axis(PAIR_AXIS, pairs, says=says),
         cosines,
         signed=True,
         marked_column=pairs.index(shown.pair) if shown.pair in pairs else None,
@@ -274,12 +278,6 @@ def rotations(shown: PositionScene) -> Plot | None:
         return None if column is None else pairs[column]
 
     return Plot(**drawn, how_to_read=HOW_TO_READ_ROTATIONS, fit=True, clicked=clicked)
-
-
-def _turned(turning: Turning, pair: int) -> str:
-    second = pair + turning.n_pairs
-    which = say("pair {pair}: dimensions {first} and {second}", pair=f"<b>{pair}</b>", first=pair, second=second)
-    return on_lines(which, say("turned by p · {degrees}°", degrees=f"{np.degrees(turning.speeds[pair]):.4g}"))
 
 
 @ROTATIONS.picture("rotary_waves", say("How many positions each pair needs for one full turn"), follows="still")

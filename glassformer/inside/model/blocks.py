@@ -314,7 +314,14 @@ def _feed_forward(one: SizedBlock, stack: StackName) -> tuple[str, str, str]:
 
 def _end_of(one: SizedBlock, stack: StackName) -> list[DiagramBlock]:
     """What follows the layers of a stack."""
-    norm = [_final_norm(one, stack)] if one.config.final_norm else []
+    norm = []
+    if one.config.final_norm:
+        names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
+        norm.append(DiagramBlock(
+            place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
+            role=say("One more norm after the last layer."), shape=one.stream(stack),
+            parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
+        ))  # fmt: skip
     if stack == "encoder" and not anatomy(one.config).fills:
         return [*norm, _memory(one)]
     head = [_mlm_head(one)] if stack == "encoder" else []
@@ -372,15 +379,6 @@ def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
     return DiagramBlock(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
         kind="edge", role=role, leads_to=_LENS,
-    )  # fmt: skip
-
-
-def _final_norm(one: SizedBlock, stack: StackName) -> DiagramBlock:
-    names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
-    return DiagramBlock(
-        place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
-        role=say("One more norm after the last layer."), shape=one.stream(stack),
-        parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
     )  # fmt: skip
 
 

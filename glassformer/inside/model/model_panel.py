@@ -397,23 +397,23 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
     config = config.of("encoder" if place.startswith("encoder") else "decoder")
     _, n_heads, length, d_head = seen.sites[f"{place}.queries"]
     cut, row = (length, n_heads, d_head), (length, n_heads * d_head)  # before the heads' axis moves to the front
-    return [
-        ShapeStep(where, say("Queries, cut into heads"), "", say("a view: nothing is copied"), cut),
-        ShapeStep(where, say("Queries before norm and rotation"), f"{place}.projected_queries"),
-        ShapeStep(where, say("Queries, heads first"), f"{place}.queries", heads(config)),
-        ShapeStep(where, say("Keys before norm and rotation"), f"{place}.projected_keys"),
-        ShapeStep(where, say("Keys, heads first"), f"{place}.keys"),
-        ShapeStep(where, say("Values, heads first"), f"{place}.values"),
-        ShapeStep(where, say("Bias of positions"), f"{place}.bias", say("added to the scores")),
-        ShapeStep(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
-             f"{place}.scores", say("every query with every key")),
-        ShapeStep(where, say("Mask"), f"{place}.mask",
-             say("an axis of size 1 is the same for every head or query")),
-        ShapeStep(where, say("Weights: softmax"), f"{place}.weights", say("over the keys that the mask allows")),
-        ShapeStep(where, say("Weighted sums of values"), f"{place}.heads"),
-        ShapeStep(where, say("Heads side by side"), "", shape=row),
-        ShapeStep(where, say("Output projection"), f"{place}.output", say("back to d_model")),
-    ]  # fmt: skip
+    scores = say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores")
+    steps: list[tuple[Any, ...]] = [
+        (say("Queries, cut into heads"), "", say("a view: nothing is copied"), cut),
+        (say("Queries before norm and rotation"), f"{place}.projected_queries"),
+        (say("Queries, heads first"), f"{place}.queries", heads(config)),
+        (say("Keys before norm and rotation"), f"{place}.projected_keys"),
+        (say("Keys, heads first"), f"{place}.keys"),
+        (say("Values, heads first"), f"{place}.values"),
+        (say("Bias of positions"), f"{place}.bias", say("added to the scores")),
+        (scores, f"{place}.scores", say("every query with every key")),
+        (say("Mask"), f"{place}.mask", say("an axis of size 1 is the same for every head or query")),
+        (say("Weights: softmax"), f"{place}.weights", say("over the keys that the mask allows")),
+        (say("Weighted sums of values"), f"{place}.heads"),
+        (say("Heads side by side"), "", "", row),
+        (say("Output projection"), f"{place}.output", say("back to d_model")),
+    ]
+    return [ShapeStep(where, *step) for step in steps]
 
 
 def _feed_forward(where: str, place: str, config: ModelConfig) -> list[ShapeStep]:
