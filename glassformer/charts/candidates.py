@@ -222,25 +222,24 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
     layout["height"] = int(np.clip(_NAMED_FRAME + 27 * len(shown), 220, 560))
     if border is not None and 0 < border < len(rows):
         layout["shapes"] = [level(border - 0.5, "dash")]
-    table_of(
-        layout,
-        (say("token"), [row.name for row in shown]),
-        (say("id"), [row.id for row in shown]),
-        (say("the model's own"), [row.raw for row in shown]),
-        (say("tempered"), [row.tempered for row in shown]),
-        (say("sampling probability"), [row.cut for row in shown]),
-        (say("note"), [row.note for row in shown]),
-    )
+    names = say("the model's own"), say("tempered"), say("sampling probability")
+    raw, tempered, cut = ([getattr(row, field) for row in shown] for field in ("raw", "tempered", "cut"))
+    numbers = list(zip(names, (raw, tempered, cut), strict=True))
+    tokens, notes = [row.name for row in shown], [row.note for row in shown]
+    ids = [row.id for row in shown]
+    table_of(layout, (say("token"), tokens), (say("id"), ids), *numbers, (say("note"), notes))
+    heads = [on_lines(bold(row.name), literal(row.note)) for row in shown]
+    said = [[with_number(name, f"{value:.5f}") for value in values] for name, values in numbers]
+    hovers = [on_lines(*lines) for lines in zip(heads, *said, strict=True)]
     shades = [theme.TARGET_COLOR if row.drawn else theme.TARGET_PALE for row in shown]
     edges = {"color": theme.TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in shown]}
     diamond = {"symbol": "diamond-open", "size": 9, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
-    cut, tempered, raw = (np.array([getattr(row, field) for row in shown]) for field in ("cut", "tempered", "raw"))
     y = np.arange(len(shown))
     data = [
-        layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("sampling probability")),
-        layer("markers", tempered, y, {"cliponaxis": False, "marker": diamond}, name=say("tempered")),
-        layer("markers", raw, y, _TICK, name=say("the model's own")),
-        whole_rows([-1 if row.id is None else row.id for row in shown], [_reshaped_on_hover(row) for row in shown]),
+        layer("lying", np.array(cut), y, {"marker": {"color": shades, "line": edges}}, name=names[2]),
+        layer("markers", np.array(tempered), y, {"cliponaxis": False, "marker": diamond}, name=names[1]),
+        layer("markers", np.array(raw), y, _TICK, name=names[0]),
+        whole_rows([-1 if one is None else one for one in ids], hovers),
     ]
     return {"data": data, "layout": layout}
 
@@ -248,16 +247,6 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
 def others_named(count: int) -> str:
     """The name of all pieces that are not listed."""
     return say_n("{n:,} other", "{n:,} others", count)
-
-
-def _reshaped_on_hover(row: Shares) -> str:
-    return on_lines(
-        bold(row.name),
-        literal(row.note),
-        with_number(say("the model's own"), f"{row.raw:.5f}"),
-        with_number(say("tempered"), f"{row.tempered:.5f}"),
-        with_number(say("sampling probability"), f"{row.cut:.5f}"),
-    )
 
 
 # ------------------------------------------------------------------------------------------------ sampled outputs

@@ -258,6 +258,7 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     layout["shapes"] = [circle | stroke(theme.GUIDE_COLOR, 1, "dot")]
     places = np.arange(n_positions)
     angles = places * speed
+    apart = np.abs(np.angle(np.exp(1j * speed * (places[:_NUMBERED, None] - places[:_NUMBERED]))))  # of numbered ones
     says = hover(
         say("position p = {p}", p="%{pointNumber}"),
         say("turned by {degrees}°", degrees="<b>%{customdata:,.4~g}</b>"),
@@ -266,7 +267,7 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     marker = {"color": places, "colorscale": theme.SCALES["neutral"], "cmin": 0, "cmax": max(1, n_positions - 1)}
     marker |= {"size": 10, "colorbar": colour_bar(POSITION_AXIS), "showscale": True}
     look = {
-        "text": [str(p) if p < _NUMBERED and _is_free(p, speed) else "" for p in range(n_positions)],
+        "text": [str(p) if p < _NUMBERED and (apart[p, :p] > 0.15).all() else "" for p in range(n_positions)],
         "textposition": [_OUTWARD[int(np.round(angle / (np.pi / 4))) % 8] for angle in angles],
         "customdata": np.degrees(angles).astype(np.float32),
         "marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 1}},
@@ -275,9 +276,3 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     x, y = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     points = layer("markers+text", x, y, look, says=says, texts=texts)
     return {"data": [points], "layout": layout, "how_to_read": HOW_TO_READ_CIRCLE}
-
-
-def _is_free(place: int, speed: float) -> bool:
-    """Whether the number of a position would not overlap that of an earlier one."""
-    apart = np.abs(np.angle(np.exp(1j * speed * (place - np.arange(place)))))
-    return bool((apart > 0.15).all())

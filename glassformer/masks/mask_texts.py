@@ -303,11 +303,8 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
 
 def without_causal_mask(moved: Movement, place: int) -> str:
     """By how much earlier rows move when `place` changes and nothing is hidden."""
-    return say(
-        "Without the causal mask, {earlier} would change by up to {amount}.",
-        earlier=_rows(0, place),
-        amount=amount(moved.taken[:place].max()),
-    )
+    rows, most = _rows(0, place), amount(moved.taken[:place].max())
+    return say("Without the causal mask, {earlier} would change by up to {amount}.", earlier=rows, amount=most)
 
 
 def about_pads(*, of_source: bool, n_pads: int) -> str:

@@ -49,17 +49,15 @@ def _table(table: PositionTable) -> None:
 
 
 def _origin(table: PositionTable) -> str:
-    n_positions, d_model = table.values.shape
+    (n_positions, d_model), whose = table.values.shape, table.whose
     size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "The table of {owner} is computed, not learned. It has {size} and no parameters.",
-            owner=table.whose,
-            size=size,
+            "The table of {owner} is computed, not learned. It has {size} and no parameters.", owner=whose, size=size
         )
     return say(
         "The table of {owner} is learned. It has {size} = {n:,} parameters, trained like all other parameters.",
-        owner=table.whose,
+        owner=whose,
         size=size,
         n=n_positions * d_model,
     )
@@ -147,11 +145,8 @@ def _what_turns(table: PositionTable) -> Iterator[str]:
         shift=shift,
         error=error,
     )
-    if table.d_model % 2:
-        yield say(
-            "Dimension {last} is a sine without a cosine, so it cannot be turned and is not included.",
-            last=table.d_model - 1,
-        )
+    if (last := table.d_model - 1) % 2 == 0:
+        yield say("Dimension {last} is a sine without a cosine, so it cannot be turned and is not included.", last=last)
 
 
 def _what_fits(table: PositionTable) -> Iterator[str]:
