@@ -209,9 +209,10 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     run, slot, view, key = found.run, found.slot, found.run.view, found.run.key("head_table_open")
     kind, attention = view.kind, KIND_NAMES[view.kind]
     n_heads = found.means.shape[1]
-    layers, heads = np.indices(found.means.shape) + 1
-    measured = {name: one.means() for name, one in found.measures.items()}
-    each = {"layer": layers, "head": heads, **measured} | {name: one.values for name, one in added.items()}
+    numbered = np.indices(found.means.shape) + 1
+    measured: dict[str, np.ndarray] = {name: one.means() for name, one in found.measures.items()}
+    each: dict[str, np.ndarray] = {"layer": numbered[0], "head": numbered[1], **measured}
+    each |= {name: one.values for name, one in added.items()}
     numbers = pd.DataFrame({name: values.ravel() for name, values in each.items()})
 
     def go() -> None:

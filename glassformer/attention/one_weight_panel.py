@@ -111,7 +111,7 @@ def _choices(o: OpenWeight, row: Any) -> None:
 def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None) -> None:
     """Draw a menu of pieces whose first entry follows the step or the weights, if there is something to follow."""
     query = name == "query"
-    pieces: dict[int | None, str] = {**controls.labelled(o.axes.queries if query else o.axes.keys)}
+    pieces: dict[int | None, str] = dict(controls.labelled(o.axes.queries if query else o.axes.keys).items())
     if follows is not None:
         piece = pieces[follows]
         following = say("Largest weight ({piece})", piece=piece)

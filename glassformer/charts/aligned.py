@@ -116,8 +116,8 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
     layout["yaxis2"] |= {"side": "right", "overlaying": "y", "anchor": "x", "showticklabels": True}
     if crossed:
         layout["xaxis2"] = {"domain": [_SPLIT[1], 1], "anchor": "y", "rangemode": "tozero", "fixedrange": True}
-        title = {"text": say("KL(left ‖ right)<br>in nats"), "standoff": 8}
-        layout["xaxis2"] |= {"title": title, "zeroline": False, "automargin": True, "nticks": 4}
+        named = {"text": say("KL(left ‖ right)<br>in nats"), "standoff": 8}
+        layout["xaxis2"] |= {"title": named, "zeroline": False, "automargin": True, "nticks": 4}
     legend(layout, 96)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, 900))
     layout["meta"]["least_height"] = min(_FRAME + 15 * len(rows), layout["height"])

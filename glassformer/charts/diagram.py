@@ -222,7 +222,8 @@ def _column(side: Side, *, alone: bool) -> _Column:
     """Where a stack stands: on its side, or in the middle."""
     places = (3, 8, 46, 0.4) if side == "source" else (97, 92, 54, 99.6)
     by = (25.0 if side == "source" else -25.0) * alone
-    return _Column(side, *(place + by for place in places))
+    stream, outer, inner, edge = (place + by for place in places)
+    return _Column(side, stream, outer, inner, edge)
 
 
 _BETWEEN = 50  # where the memory goes up

@@ -237,7 +237,7 @@ def search_tree_spec(
         twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in kept
     }
     root = at[None] = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
-    stubs, seen = {}, Counter[int | None]()
+    stubs, seen = dict[int | None, tuple[float, float]](), Counter[int | None]()
     for twig in twigs:  # what was dropped ends a little behind what it would have continued, one under the other
         if not twig.is_kept and twig.parent in at:
             seen[twig.parent] += 1

@@ -56,7 +56,9 @@ def _choose_token(o: ChosenPiece) -> None:
     value = o.token if reads or kept.value is not None else None
     kept = replace(kept, value=value, take=partial(_forgetting, o.slot, kept.take))
     pieces = controls.labelled([o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)])
-    options: dict[int | None, str] = {**pieces} if reads else inside_controls.of_the_step(pieces)
+    options: dict[int | None, str] = dict(pieces.items())
+    if not reads:
+        options = inside_controls.of_the_step(pieces)
     controls.menu(kept, say("Token of the sentence"), options, bare=True, width=140)
 
 

@@ -60,13 +60,17 @@ def draw(run: OpenRun, row: Any) -> None:
         controls.put(slot, "layer", _FORGETS, cell[0])
         take(cell[1])
 
+    def look_at_both(cell: tuple[int, int]) -> None:
+        look_at(cell[1])
+        take(cell[0])
+
     drawing.beside(partial(show, ffn_pictures.shares, o, take=take_both), partial(show, ffn_pictures.histogram, o))
     drawing.explain(drawing.plain(what_it_does(o)))
     drawing.beside(
         partial(show, ffn_pictures.active, o, take=look_at), partial(show, ffn_pictures.by_token, o, take=take)
     )
     _neuron(run, o)
-    show(ffn_pictures.neuron_map, o, take=lambda cell: (look_at(cell[1]), take(cell[0])))
+    show(ffn_pictures.neuron_map, o, take=look_at_both)
 
 
 @paragraph

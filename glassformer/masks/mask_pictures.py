@@ -219,7 +219,8 @@ def causality(scene: MasksScene) -> Plot | None:
         return None
     check, n_rows = causality_check(scene, changed), scene.batch.n_target(place)
     moved = check.moved
-    series = {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]}
+    kept, taken = moved.kept[:n_rows], moved.taken[:n_rows]
+    series: dict[str, np.ndarray] = {say("with the causal mask"): kept, say("without it"): taken}
     title = say(
         "Change at token {n} of sentence {sentence}: how much each row's logits change",
         n=changed + 1,

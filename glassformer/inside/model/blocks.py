@@ -337,8 +337,9 @@ def _memory(one: SizedBlock) -> DiagramBlock:
     if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")
         role = say("One vector per source token. This model is encoder-only, so these vectors are its final output.")
-    look = {"text": text, "name": name, "role": role, "shape": shape}
-    return DiagramBlock(place="encoder.memory", leads_to=_STREAM, kind="edge", **look)
+    return DiagramBlock(
+        place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge"
+    )
 
 
 def _mlm_head(one: SizedBlock) -> DiagramBlock:
