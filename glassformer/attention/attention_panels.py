@@ -1,6 +1,6 @@
 """The Attention page: choice of a part, menus of attention, layer, head and colours, how its scores differ."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,16 +52,13 @@ _MEAN = say("In a map that combines all layers, a cell counts as closed only if 
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the controls, and the chosen part."""
-    at_step = ATTENTION.entry(run).name == "table" and any(one.at_step(run) for one in provided("heads"))
-    sentence(run, compact=True, asks=at_step, still=None if at_step else attempt(lambda: _still(run)))
-    chosen(run)
-
-
-def _still(run: OpenRun) -> Still | None:
-    """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
+    entry = ATTENTION.entry(run)
+    at_step = entry.name == "table" and any(one.at_step(run) for one in provided("heads"))
+    still = Still() if entry.still else None  # it holds for the whole run
     if run.view.kind == "encoder":
-        return encoder_attention(run)
-    return Still() if ATTENTION.entry(run).still else None
+        still = attempt(lambda: encoder_attention(run))
+    sentence(run, compact=True, asks=at_step, still=None if at_step else still)
+    chosen(run)
 
 
 def chosen(run: AnyRun) -> None:
@@ -78,13 +75,12 @@ def chosen(run: AnyRun) -> None:
 
 def _which(run: AnyRun) -> str:
     """The name of the menu: the chosen attention, layer and head."""
-    view, of_all = run.view, ATTENTION.entry(run).name not in ("walk", "training")  # these choose one by themselves
-    said = [KINDS[view.kind]]
+    view, said = run.view, [KINDS[run.view.kind]]
     if view.layer is not None:
         said.append(say("layer {n}", n=view.layer + 1))
     if view.layer is not None and view.head is not None:
         said.append(say("head {n}", n=view.head + 1))
-    elif of_all:
+    elif ATTENTION.entry(run).name not in ("walk", "training"):  # these choose one by themselves
         said.append(say("all heads"))
     return joined(", ", said)
 
@@ -97,10 +93,14 @@ def below(run: AnyRun, draw: Callable[[], object]) -> None:
         else:
             draw()
         return
-    otherwise(run)
+    name, view = ATTENTION.entry(run).name, run.view
+    # Where attention is not the paper's, it is said once for all parts; One weight says it itself.
+    said = about_attention(run.checkpoint.config, view.kind, view.of(AttentionLook).panel, view.layer)
+    if said and view.of(AttentionLook).panel != "walk":
+        st.caption(drawing.plain(said))
     cover_box.part(lambda: attempt(draw))
-    if ATTENTION.entry(run).name not in ("walk", "table"):  # these draw it by themselves
-        for_head(run, run.view.layer, run.view.head)
+    if name not in ("walk", "table"):  # these draw it by themselves
+        for_head(run, view.layer, view.head)
 
 
 # ------------------------------------------------------------------------------------------------ what parts share
@@ -110,8 +110,7 @@ def map_controls(run: AnyRun, row: Any, panel: AttentionPanel) -> None:
     """Draw which layer and head, and what is rarely changed."""
     with row:
         n_layers, n_heads = _sizes(run)
-        layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers, width=None)
-        head = None
+        layer, head = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers, width=None), None
         if panel != "flow":  # that part shows several, and has its own choice
             kept = controls.field(run.slot, "head", forgets=("heads",))
             head = controls.menu_of_heads(kept, n_heads, disabled=layer is None, width=None)
@@ -143,9 +142,8 @@ def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -
 
 def _more(run: AnyRun, panel: str, *, several: bool) -> None:
     """Draw how colours and pieces are shown, as far as a part has them."""
-    slot, together = run.slot, panel == "head" and several
-    ways = _pieces_of(run) if panel != "overview" else ()
-    if together:
+    slot = run.slot
+    if panel == "head" and several:
         label = say("Several heads as one map")
         rolls = can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
         known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
@@ -153,17 +151,13 @@ def _more(run: AnyRun, panel: str, *, several: bool) -> None:
         controls.menu(controls.field(slot, "aggregate"), label, known, help=help, folded=True)
     if panel != "flow":
         _scales(slot, log=panel == "head" and is_spread_thin(run.visible))
-    for name in ways:
-        label, help = PIECES[name]
-        controls.switch(controls.field(slot, name), label, help=help, folded=True)
-
-
-def _pieces_of(run: AnyRun) -> tuple[str, ...]:
-    """What may be chosen of pieces: given maps need not say where words begin, and which pieces are special."""
-    if not isinstance(run, OpenMaps):
-        return tuple(PIECES)
-    there = {"words": has_words(run.trace), "hide_special": bool(run.trace.special)}
-    return tuple(name for name in PIECES if there[name])
+    # Given maps need not say where words begin, and which pieces are special.
+    there: Mapping[str, object] = PIECES
+    if isinstance(run, OpenMaps):
+        there = {"words": has_words(run.trace), "hide_special": run.trace.special}
+    for name, (label, help) in PIECES.items():
+        if panel != "overview" and there[name]:
+            controls.switch(controls.field(slot, name), label, help=help, folded=True)
 
 
 def _scales(slot: Slot, *, log: bool) -> None:
@@ -171,21 +165,11 @@ def _scales(slot: Slot, *, log: bool) -> None:
     kept = controls.field(slot, "log_scale")
     kept = replace(kept, value=log if kept.value is None else kept.value)
     controls.switch(kept, say("Logarithmic colours"), folded=True)
-    controls.switch(
-        controls.field(slot, "own_scale"),
-        say("Scale colours to each map's largest weight"),
-        help=say(
-            "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same weight."
-        ),
-        folded=True,
+    help = say(
+        "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same weight."
     )
-
-
-def otherwise(run: OpenRun) -> None:
-    """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
-    said = about_attention(run.checkpoint.config, run.view.kind, run.view.of(AttentionLook).panel, run.view.layer)
-    if said and run.view.of(AttentionLook).panel != "walk":
-        st.caption(drawing.plain(said))
+    own = controls.field(slot, "own_scale")
+    controls.switch(own, say("Scale colours to each map's largest weight"), help=help, folded=True)
 
 
 def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, layer: int | None) -> str:

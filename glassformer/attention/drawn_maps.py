@@ -32,7 +32,7 @@ from glassformer.state.view import Aggregate, Click, View, cell_of
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.word_merging import Span, by_words, open_words, word_spans, word_text
 from transformer.i18n import Sentence, joined, say
-from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.model.anatomy import EVERY_PART, Kind, StackName
 from transformer.runs.trace import LabelledMaps, Trace
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 
@@ -90,13 +90,6 @@ class DrawnMap:
         row, column = find_span(self.rows, view.query), find_span(self.columns, view.key)
         return None if row is None or column is None else (row, column)
 
-    def pieces_at(self, row: int, column: int, weights: np.ndarray) -> tuple[int, int]:
-        """Query and key of a cell; between words the pieces with the largest of the weights [query, key]."""
-        (top, bottom), (left, right) = self.rows[row], self.columns[column]
-        block = weights[top:bottom, left:right]
-        query, key = np.unravel_index(block.argmax(), block.shape)
-        return top + int(query), left + int(key)
-
 
 def drawn_map(visible: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
     """The map of the chosen layer and head, or aggregate; the checkpoint (None for given maps) knows special pieces."""
@@ -106,19 +99,17 @@ def drawn_map(visible: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None
     allowed = visible.trace.mask(kind, view.layer)[: len(of.queries), : len(of.keys)]
     if view.words:
         allowed = open_words(allowed, queries.spans, keys.spans)
-    weights = _together(
-        visible, kind, _Cells(len(of.queries), len(of.keys), *([queries.spans, keys.spans] * view.words))
-    )
-    given = visible.trace if isinstance(visible.trace, LabelledMaps) else None
-    sums = given is None or given.of(kind).sums_to_one
+    spans = (queries.spans, keys.spans) if view.words else ()
+    weights = _together(visible, kind, of, *spans)
+    trace = visible.trace
+    sums = isinstance(trace, Trace) or trace.of(kind).sums_to_one
     notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
-    if isinstance(visible.trace, Trace):
-        notes += filter(None, [visible.trace.rows_note(kind)])
-    rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
+    if isinstance(trace, Trace):
+        notes += filter(None, [trace.rows_note(kind)])
+    rows, columns = (
+        [i for i, special in enumerate(side.special) if not (special and view.hide_special)] for side in (queries, keys)
+    )
     if view.hide_special:
-        rows, columns = (
-            [i for i in places if not side.special[i]] for places, side in ((rows, queries), (columns, keys))
-        )
         notes += _hidden(weights, rows, columns) if sums else [HIDDEN_PIECES]
     cut = np.ix_(rows, columns)
     name = map_name(visible.trace, view, kind)
@@ -146,7 +137,7 @@ def is_spread_thin(visible: VisibleTrace | VisibleMaps) -> bool:
 
 def piece_map(visible: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
     """The same map between pieces, nothing merged or hidden [query, key]."""
-    return _together(visible, kind, _Cells(None, None))
+    return _together(visible, kind)
 
 
 def map_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
@@ -189,38 +180,31 @@ def aggregate_of(view: View) -> Aggregate | None:
     return view.aggregate if view.layer is None or view.head is None else None
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Which cells of maps are drawn: those that may be seen, between pieces or merged to words."""
-
-    n_queries: int | None  # how many pieces may be seen; None for all
-    n_keys: int | None
-    queries: tuple[Span, ...] | None = None  # the words; None for pieces
-    keys: tuple[Span, ...] | None = None
-
-    def of(self, maps: np.ndarray) -> np.ndarray:
-        """Maps [..., query, key] -> [..., row, column]."""
-        seen = maps[..., : self.n_queries, : self.n_keys]
-        return seen if self.queries is None or self.keys is None else by_words(seen, self.queries, self.keys)
-
-    def largest(self, maps: np.ndarray, layer: int) -> np.ndarray:
-        """The largest weight of any of a layer's heads, by word; not the sum of the maxima of pieces."""
-        return np.asarray(self.of(maps).max(axis=0))
-
-
-def _together(visible: VisibleTrace | VisibleMaps, kind: Kind, cells: _Cells) -> np.ndarray:
-    """The chosen head, or what stands for several of them [row, column]."""
+def _together(
+    visible: VisibleTrace | VisibleMaps, kind: Kind, of: MapAxes | None = None, *spans: tuple[Span, ...]
+) -> np.ndarray:
+    """The chosen head, or what stands for several of them [row, column]: what `of` shows, else all; between words."""
     view, aggregate = visible.view, aggregate_of(visible.view)
+    n_queries, n_keys = (None, None) if of is None else (len(of.queries), len(of.keys))
+
+    def cut(maps: np.ndarray) -> np.ndarray:
+        seen = maps[..., :n_queries, :n_keys]
+        return by_words(seen, *spans) if spans else seen
+
+    def largest(maps: np.ndarray, layer: int) -> np.ndarray:  # by word it is not the sum of the maxima of pieces
+        return np.asarray(cut(maps).max(axis=0))
+
     if view.layer is not None and view.head is not None:
-        return cells.of(visible.heads(kind, view.layer)[view.head])
+        return cut(visible.heads(kind, view.layer)[view.head])
     if aggregate == "rollout":
-        return cells.of(_rollout(visible, kind))
+        return cut(_rollout(visible, kind))
     if view.layer is not None:
-        heads = cells.of(visible.heads(kind, view.layer))
+        heads = cut(visible.heads(kind, view.layer))
         return np.asarray(heads.max(axis=0) if aggregate == "max" else heads.mean(axis=0))
     if aggregate == "max":
-        return np.asarray(np.max(visible.each(kind, cells.largest, key=("largest", cells)), axis=0))
-    return cells.of(np.mean(visible.each(kind, mean, key="mean"), axis=0))
+        each = visible.each(kind, largest, key=("largest", n_queries, n_keys, spans))
+        return np.asarray(np.max(each, axis=0))
+    return cut(np.mean(visible.each(kind, mean, key="mean"), axis=0))
 
 
 def _rollout(visible: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
@@ -276,20 +260,24 @@ def both_sides(
     visible: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, of: MapAxes, kind: Kind
 ) -> tuple[MapSide, MapSide]:
     """The rows and the columns."""
+    words = visible.view.words
     if isinstance(visible, VisibleMaps) or checkpoint is None:
         special = set(visible.trace.special) if isinstance(visible.trace, LabelledMaps) else set()
-        words = visible.view.words
         queries, keys = (
             _side(marked(labels) if words else labels, [label in special for label in labels], words=words)
             for labels in (of.queries, of.keys)
         )
         return queries, keys
+
+    def read(pieces: Sequence[str], ids: Sequence[int], stack: StackName) -> MapSide:
+        tokenizer = checkpoint.src_tokenizer if stack == "encoder" else checkpoint.tgt_tokenizer
+        special = _special(ids, tokenizer, checkpoint)
+        return _side(pieces, special, words=words, goes_on=tokenizer.continuation)
+
     attention = EVERY_PART.attention(kind)
-    read = {"encoder": checkpoint.src_tokenizer, "decoder": checkpoint.tgt_tokenizer}
-    keys = _read_side(visible, checkpoint, of.keys, of.key_ids, read[attention.keys_from])
-    if attention.stack == "encoder":
-        return _read_side(visible, checkpoint, of.queries, of.query_ids, checkpoint.src_tokenizer), keys
-    return _decoder_rows(visible, checkpoint, of), keys
+    reads = attention.stack == "encoder"
+    queries = read(of.queries, of.query_ids, "encoder") if reads else _decoder_rows(visible, checkpoint, of)
+    return queries, read(of.keys, of.key_ids, attention.keys_from)
 
 
 def _decoder_rows(visible: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) -> MapSide:
@@ -310,13 +298,6 @@ def _decoder_rows(visible: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) ->
     before = [trace.read_tokens[n_given], *words]
     labels = [*read, *(f"{last} → {word}" for last, word in zip(before, words, strict=False))]
     return MapSide(labels, (*given, *predicted), [special[first] for first, _ in (*given, *predicted)])
-
-
-def _read_side(
-    visible: VisibleTrace, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
-) -> MapSide:
-    special = _special(ids, tokenizer, checkpoint)
-    return _side(pieces, special, words=visible.view.words, goes_on=tokenizer.continuation)
 
 
 def _side(pieces: Sequence[str], special: list[bool], *, words: bool, goes_on: str = "") -> MapSide:
@@ -397,7 +378,7 @@ def map_plot(one: OneMap) -> Plot:
     """The map; a click on a cell looks at its pieces, here and in the other parts."""
     run, drawn, view = one.run, one.drawn, one.run.view
     shared = "" if view.head is None or run.checkpoint is None else shared_by(view.head, run.checkpoint.config)
-    colour = colour_of(run, view.kind, drawn.sides.key_side)
+    of, colour = drawn.sides, colour_of(run, view.kind, drawn.sides.key_side)
     most = float(np.abs(drawn.weights[drawn.allowed]).max(initial=0.0)) or 1.0
     limits = (-most, most) if colour == "signed" else (0.0, most if view.own_scale else 1.0)
     figure = heatmap_spec(
@@ -405,8 +386,8 @@ def map_plot(one: OneMap) -> Plot:
         queries=drawn.queries,
         keys=drawn.keys,
         title=drawn.title,
-        query_axis=drawn.sides.query_axis,
-        key_axis=drawn.sides.key_axis,
+        query_axis=of.query_axis,
+        key_axis=of.key_axis,
         allowed=drawn.allowed,
         mask_reason=mask_reason(run.checkpoint, view.kind),
         marked_cell=one.cell,
@@ -420,28 +401,21 @@ def map_plot(one: OneMap) -> Plot:
     if (prompt := prompt_row(run, view.kind)) is not None:
         part_map(figure, row=first_from(drawn.rows, prompt), column=first_from(drawn.columns, prompt + 1))
     follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
-    return Plot(
-        spec=figure,
-        alt=say(
-            "{map}. Rows: {rows}; columns: {columns}.",
-            map=drawn.title,
-            rows=drawn.sides.query_axis,
-            columns=drawn.sides.key_axis,
-        ),
-        how_to_read=_how_to_read(run, drawn),
-        fit=True,
-        clicked=partial(_pieces_at, drawn, piece_map(run.visible, view.kind) if view.words else None),
-    )
+    alt = say("{map}. Rows: {rows}; columns: {columns}.", map=drawn.title, rows=of.query_axis, columns=of.key_axis)
+    clicked = partial(pieces_at, drawn, piece_map(run.visible, view.kind) if view.words else None)
+    return Plot(spec=figure, alt=alt, how_to_read=_how_to_read(run, drawn), fit=True, clicked=clicked)
 
 
-def _pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Mapping[str, Any] | None:
+def pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Mapping[str, Any] | None:
     """What a click looks at; of a cell between words the pieces with the largest of the weights [query, key]."""
     row, column = cell_of(click) or (len(drawn.rows), 0)
     if row >= len(drawn.rows) or column >= len(drawn.columns):
         return None
-    first = drawn.rows[row][0], drawn.columns[column][0]
-    query, key = first if weights is None else drawn.pieces_at(row, column, weights)
-    return {"query": query, "key": key}
+    (top, bottom), (left, right) = drawn.rows[row], drawn.columns[column]
+    if weights is None:
+        return {"query": top, "key": left}
+    query, key = divmod(int(weights[top:bottom, left:right].argmax()), right - left)
+    return {"query": top + query, "key": left + key}
 
 
 def _how_to_read(run: Viewed, drawn: DrawnMap) -> str:
@@ -450,9 +424,8 @@ def _how_to_read(run: Viewed, drawn: DrawnMap) -> str:
     if isinstance(trace, LabelledMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
         how = HOW_TO_READ_GIVEN if trace.of(run.view.kind).sums_to_one else ROWS_AND_COLUMNS
     parts = [rollout_note(trace, run.view, run.view.kind) or how]
-    parts += [words_note(run.visible, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (
-        not drawn.allowed.all()
-    )
+    parts += [words_note(run.visible, run.view.kind)] * run.view.words
+    parts += [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
     parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
     parts += [HOW_TO_READ_PROMPT] * (prompt_row(run, run.view.kind) is not None)
     return joined(" ", [*parts, HOW_TO_READ_CELL])

@@ -23,23 +23,14 @@ from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
-from transformer.analysis.head_statistics import NAMES, Measure, Name
+from transformer.analysis.head_statistics import NAMES, Name
 from transformer.extensions import provided
 from transformer.i18n import joined, say, say_n
 
-TABLE = "head_table"
-OPEN = "head_table_open"
-CHOSEN, OPEN_MAP = "head_table_chosen", "head_table_open_map"
-OPEN_BY_MEASURE = "head_table_open_by_measure"
-MEASURE = "head_table_measure"
-CSV = "head_table_csv"
+OPEN_BY_MEASURE, MEASURE = "head_table_open_by_measure", "head_table_measure"
 
-OPEN_WIDTH = 124  # pixels
-WORDS_WIDTH = 176
-_LEAST_COLUMN = 66
 ALIKE: frozenset[Name] = frozenset({"entropy", "entropy_share", "largest", "distance"})
 """How far a head spreads. The table has one of these, as on 1280 pixels all columns are in sight; the file has all."""
-LARGEST_ON = say("Largest weight on")
 HOW_TO_READ_LARGEST = say(
     "The keys that have the largest weight of most rows, and in how many of the rows; of neighbours, how far away."
 )
@@ -136,22 +127,17 @@ def _chosen(run: AnyRun, found: pictures.Heads) -> None:
     view = run.view
     if view.layer is None or view.head is None:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=run.key(CHOSEN)):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=run.key("head_table_chosen")):
         if found.of_chosen is not None:
             st.markdown(drawing.plain(found.of_chosen), width="content")
-        st.button(
-            say("Open its map"),
-            key=run.key(OPEN_MAP),
-            icon=":material/arrow_forward:",
-            on_click=partial(session.replace, found.slot, panel="head"),
-        )
+        there = partial(session.replace, found.slot, panel="head")
+        icon = ":material/arrow_forward:"
+        st.button(say("Open its map"), key=run.key("head_table_open_map"), icon=icon, on_click=there)
     for_head(run, view.layer, view.head)
 
 
 def _scope(found: pictures.Heads) -> str:
-    view = found.run.view
-    n_rows = int(found.measures["largest"].rows.sum())
-    name = KIND_NAMES[view.kind]
+    view, name, n_rows = found.run.view, KIND_NAMES[found.run.view.kind], int(found.measures["largest"].rows.sum())
     said = say_n(
         "{attention}, measured on this sentence only, over {n} row.",
         "{attention}, measured on this sentence only, over {n} rows.",
@@ -205,35 +191,29 @@ def _open_by_measure(found: pictures.Heads) -> None:
             session.replace(slot, **pictures.opened(kind, *divmod(place, n_heads)))
             st.session_state[key] = None
 
+    named = say("Open a head's map (lowest value first)")
     st.selectbox(
-        say("Open a head's map (lowest value first)"),
+        named,
         np.argsort(means, axis=None, kind="stable").tolist(),
         index=None,
         label_visibility="collapsed",
         key=key,
         format_func=label,
-        placeholder=say("Open a head's map (lowest value first)"),
+        placeholder=named,
         on_change=go,
         width=360,
     )
 
 
-# ---------------------------------------------------------------- the table
-
-
-def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
-    """One row per head, one column per measure: layer and head from 1, then the means."""
-    means: dict[str, np.ndarray] = {name: one.means() for name, one in measures.items()}
-    n_layers, n_heads = next(iter(means.values())).shape
-    layers, heads = (index.ravel() + 1 for index in np.indices((n_layers, n_heads)))
-    columns = {"layer": layers, "head": heads} | {name: mean.ravel() for name, mean in means.items()}
-    return pd.DataFrame(columns)
-
-
 def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
-    run, slot, kind, view, key = found.run, found.slot, found.run.view.kind, found.run.view, found.run.key(OPEN)
-    numbers = frame(found.measures).assign(**{name: one.values.ravel() for name, one in added.items()})
-    n_heads = int(numbers["head"].max())
+    run, slot, view, key = found.run, found.slot, found.run.view, found.run.key("head_table_open")
+    kind, attention = view.kind, KIND_NAMES[view.kind]
+    n_heads = found.means.shape[1]
+    numbered = np.indices(found.means.shape) + 1
+    measured: dict[str, np.ndarray] = {name: one.means() for name, one in found.measures.items()}
+    each: dict[str, np.ndarray] = {"layer": numbered[0], "head": numbered[1], **measured}
+    each |= {name: one.values for name, one in added.items()}
+    numbers = pd.DataFrame({name: values.ravel() for name, values in each.items()})
 
     def go() -> None:
         click = st.session_state.get(key)
@@ -244,7 +224,7 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
         "open": st.column_config.ButtonColumn(
             here(say("Layer and head")),
             type="secondary",
-            width=OPEN_WIDTH,
+            width=124,
             pinned=True,
             alignment="left",
             on_click=go,
@@ -254,7 +234,7 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     words = found.in_words
     if words is not None:
         numbers = numbers.assign(in_words=here([said for layer in words for said in layer]))
-        columns["in_words"] = st.column_config.TextColumn(LARGEST_ON, help=HOW_TO_READ_LARGEST, width=WORDS_WIDTH)
+        columns["in_words"] = st.column_config.TextColumn(say("Largest weight on"), help=HOW_TO_READ_LARGEST, width=176)
     alike = found.name if found.name in ALIKE else pictures.OTHERWISE
     columns |= {name: _column(found.spoken[name]) for name in found.measures if name == alike or name not in ALIKE}
     columns |= {
@@ -264,24 +244,23 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     }
     places = [divmod(row, n_heads) for row in range(len(numbers))]
     names = [joined("", ["● " * (place == (view.layer, view.head)), pictures.head_name(*place)]) for place in places]
-    st.container(key=run.key(TABLE)).dataframe(
+    st.container(key=run.key("head_table")).dataframe(
         numbers.round(4).assign(open=here(names))[list(columns)],
         hide_index=True,
         height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
         column_config=columns,
-        alt=say("Measures of every head of {attention}, one row per head.", attention=KIND_NAMES[kind]),
+        alt=say("Measures of every head of {attention}, one row per head.", attention=attention),
     )
-    drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
+    title = say("heads of {attention}", attention=attention)
+    drawing.csv_button(numbers, key=run.key("head_table_csv"), title=title)
 
 
 def _column(said: MeasureLabels) -> Any:
-    width = _wide(said.heading)
+    look: dict[str, Any] = {"help": said.meaning, "format": "%.2f", "width": _wide(said.heading)}
     if said.share:
-        return st.column_config.ProgressColumn(
-            said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=width
-        )
-    return st.column_config.NumberColumn(said.heading, help=said.meaning, format="%.2f", width=width)
+        return st.column_config.ProgressColumn(said.heading, min_value=0.0, max_value=1.0, **look)
+    return st.column_config.NumberColumn(said.heading, **look)
 
 
 def _wide(heading: str) -> int:
-    return max(_LEAST_COLUMN, 18 + 6 * len(heading))
+    return max(66, 18 + 6 * len(heading))

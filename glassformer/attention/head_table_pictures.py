@@ -38,7 +38,6 @@ from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.trace import LabelledMaps
 
 OTHERWISE: Name = "entropy_share"
-MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch
 HOW_TO_READ_HEADS = say("Each cell is one head. The frame marks the chosen head.")
 HOW_TO_READ_ROWS = say(
     "Each bar is the measure's value for one row of the head's map. The dotted line is the mean of these values, "
@@ -81,20 +80,18 @@ class Heads(Scene):
             return None
         of = self._looked_at[layer][head]
         (first, n), *others = of.keys
-        name = head_name(layer, head)
+        name, n_rows = head_name(layer, head), of.n_rows
         if not others:
-            return say(
-                "{head} mostly looks at {first} ({n} of {all} rows).", head=name, first=first, n=n, all=of.n_rows
-            )
+            return say("{head} mostly looks at {first} ({n} of {all} rows).", head=name, first=first, n=n, all=n_rows)
         other, m = others[0]
         return say(
             "{head} mostly looks at {first} ({n} of {all} rows), then at {other} ({m}).",
             head=name,
-            n=n,
-            m=m,
             first=first,
-            all=of.n_rows,
+            n=n,
+            all=n_rows,
             other=other,
+            m=m,
         )
 
     @cached_property
@@ -117,7 +114,7 @@ class Heads(Scene):
     def name(self) -> Name:
         """The one that the charts show; another where this attention lacks it."""
         asked = self.run.view.of(AttentionLook).measure
-        return next(name for name in (asked, "entropy_share", *self.measures) if name in self.measures)
+        return next(name for name in (asked, OTHERWISE, *self.measures) if name in self.measures)
 
     @property
     def means(self) -> np.ndarray:
@@ -134,10 +131,9 @@ class Heads(Scene):
         if layer is not None and head is not None:
             return layer, head
         apart = np.nan_to_num(np.abs(means - np.nanmean(means)) if np.isfinite(means).any() else means)
-        if layer is not None:
-            return layer, int(apart[layer].argmax())
-        layer, head = divmod(int(apart.argmax()), means.shape[1])
-        return layer, head
+        if layer is None:
+            layer = int(apart.max(axis=1).argmax())
+        return layer, int(apart[layer].argmax())
 
 
 def open_heads(run: ViewedRun) -> Heads | None:
@@ -171,19 +167,17 @@ def heads_of(run: Viewed, work: ModelAccess, heads: np.ndarray | None) -> Heads:
         # At 512 pieces this takes a second or more, so it is neither done again at a click nor by two at a time.
         key = (trace.query, trace.src_ids, trace.read_ids, n_rows, heads is not None)
         make = partial(_measured, run, heads, n_rows)
-    found = work.compute(
-        ("head_measures", kind, key),
-        make,
-        nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
-    )
-    return Heads(run, found)
+
+    def nbytes(found: dict[Name, Measure]) -> int:
+        return sum(one.values.nbytes + one.rows.nbytes for one in found.values())
+
+    return Heads(run, work.compute(("head_measures", kind, key), make, nbytes=nbytes))
 
 
 def _measured(run: ViewedRun, heads: np.ndarray | None, n_rows: int | None) -> dict[Name, Measure]:
     kind, shares = run.view.kind, None
     if heads is not None:
-        parts = output_projections(run.checkpoint.model, kind, n_heads=heads.shape[1])
-        shares = norm_share(heads, parts)
+        shares = norm_share(heads, output_projections(run.checkpoint.model, kind, n_heads=heads.shape[1]))
     return measure_by_layer(run.checkpoint, run.trace, kind, shares=shares, n_rows=n_rows)
 
 
@@ -232,7 +226,7 @@ def all_heads(found: Heads) -> Plot:
         Numbers(UNITS[said.unit], found.means),
         limits=None,
         marked_cell=found.shown,
-        written=".2f" if n_heads <= MOST_WRITTEN else "",
+        written=".2f" if n_heads <= 12 else "",  # more numbers would touch
         height=int(np.clip(110 + 34 * n_layers, 200, 640)),
     )
     bracket(drawn["spec"]["layout"], n_heads, group)
@@ -241,17 +235,10 @@ def all_heads(found: Heads) -> Plot:
         attention=KIND_NAMES[kind],
         measure=said.title,
     )
-    read = joined(
-        " ",
-        [
-            HOW_TO_READ_HEADS,
-            said.meaning,
-            *[HOW_TO_READ_GROUPS] * (group > 1),
-            say("Click a cell to look at its head."),
-        ],
-    )
+    read = [HOW_TO_READ_HEADS, said.meaning, *[HOW_TO_READ_GROUPS] * (group > 1)]
+    how_to_read = joined(" ", [*read, say("Click a cell to look at its head.")])
     clicked = fields(cell_of, lambda cell: chosen(kind, *cell))
-    return Plot(spec=drawn["spec"], alt=alt, how_to_read=read, clicked=clicked)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=how_to_read, clicked=clicked)
 
 
 def chosen(kind: Kind, layer: int, head: int) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""The pictures of whole maps on the Attention page: all heads of an attention, one map in full, and the flow view.
+"""The pictures of whole maps on the Attention page: all heads, one map in full, the flow view, no parameters.
 
-The one map is of a head or of all heads together, piece by piece or word by word.
+The one map is of a head or of all heads together, piece by piece or word by word. Without parameters are softmax(A·Aᵀ)
+of the embeddings, the same times √d_model, and beside them the trained heads.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ import numpy as np
 from glassformer.attention import AttentionLook
 from glassformer.attention.drawn_maps import (
     ATTENTION,
+    HIDDEN_PIECES,
     KINDS,
     OTHER_SUMS,
     DrawnMap,
@@ -22,8 +24,10 @@ from glassformer.attention.drawn_maps import (
     find_span,
     first_from,
     map_plot,
+    piece_map,
     words_note,
 )
+from glassformer.charts.grammar import frame
 from glassformer.charts.grid import HOW_TO_READ as HOW_TO_READ_TILES
 from glassformer.charts.grid import HOW_TO_READ_CLOSED as HOW_TO_READ_GREY
 from glassformer.charts.grid import (
@@ -41,12 +45,13 @@ from glassformer.charts.theme import Spec
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, own_masks, prompt_row, sides, size_of
 from glassformer.runs.picture import Part, Picture, Plot
-from glassformer.runs.viewed_run import Viewed, ViewedRun
+from glassformer.runs.viewed_run import RunScene, Viewed, ViewedRun
 from glassformer.shared.csv_export import Origin
 from glassformer.state.view import View, cell_of, fields
-from transformer.analysis.word_merging import Span
+from transformer.analysis.one_weight import without_parameters
+from transformer.analysis.word_merging import Span, by_words
 from transformer.i18n import joined, say
-from transformer.model.anatomy import Kind
+from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.trace import LabelledMaps, Trace
 
 # ------------------------------------------------------------------------------------------------ all heads
@@ -78,12 +83,9 @@ def _all_heads(run: Viewed, *, kind: Kind) -> Plot | None:
     of, large = sides(run.visible, kind), kind == run.view.kind
     figure = _shared(run, kind, of, large=large) if isinstance(run, ViewedRun) else _figure(run, kind, of, large=large)
     n_layers, n_heads = run.visible.trace.maps(kind).shape[:2]
-    read = (
-        [HOW_TO_READ_TILES if isinstance(run, ViewedRun) else HOW_TO_READ_GIVEN_TILES]
-        if large
-        else [say("The same picture for another attention.")]
-    )
+    read = [say("The same picture for another attention.")]
     if large:
+        read = [HOW_TO_READ_TILES if isinstance(run, ViewedRun) else HOW_TO_READ_GIVEN_TILES]
         read += [HOW_TO_READ_GREY] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (of.current is not None)
         read += [HOW_TO_READ_GROUPS] * (size_of(run) > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
 
@@ -107,17 +109,12 @@ def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: MapAxes) 
     trace = again()
     n_queries, n_keys = len(of.queries), len(of.keys)
     maps = trace.maps(kind)[:, :, :n_queries, :n_keys]
+    layers, heads = (range(1, count + 1) for count in maps.shape[:2])
     if maps.shape[2:] != (n_queries, n_keys):  # a run that keeps no maps has too many
-        return too_many(maps.shape[0] * maps.shape[1] * n_queries * n_keys)
+        return too_many(len(layers) * len(heads) * n_queries * n_keys)
     masks = trace.mask(kind) if isinstance(trace, LabelledMaps) else trace.masks[kind]
-    return heads_columns(
-        maps,
-        layers=range(1, maps.shape[0] + 1),
-        heads=range(1, maps.shape[1] + 1),
-        queries=of.queries,
-        keys=of.keys,
-        allowed=masks[..., None, :n_queries, :n_keys] if masks.ndim == 3 else masks[:n_queries, :n_keys],
-    )
+    allowed = masks[..., None, :n_queries, :n_keys] if masks.ndim == 3 else masks[:n_queries, :n_keys]
+    return heads_columns(maps, layers=layers, heads=heads, queries=of.queries, keys=of.keys, allowed=allowed)
 
 
 def _shared(run: ViewedRun, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
@@ -196,12 +193,7 @@ def open_map(run: Viewed) -> OneMap | None:
 
 
 HEAD: Part[OneMap] = ATTENTION.part("head", open_map)
-
-
-@HEAD.picture("head_map", say("One map"), follows="still")
-def one_map(one: OneMap) -> Plot:
-    """The map; a click on a cell looks at its pieces, here and in the other parts."""
-    return map_plot(one)
+one_map: Final = HEAD.picture("head_map", say("One map"), follows="still")(map_plot)
 
 
 FLOW: Final = "flow"
@@ -236,37 +228,33 @@ def drawn_flow(run: Viewed, run_id: str) -> DrawnFlow:
 
     Heads of the same number in different layers have nothing in common, so no mean is made of them.
     """
-    view = run.view
-    kind: Kind = view.kind
+    view, kind, together = run.view, run.view.kind, run.view.layer is None
     n_heads = run.visible.trace.maps(kind).shape[1]
-    together = view.layer is None
     drawn = [_head(run, kind, None, None)] if together else [_head(run, kind, view.layer, n) for n in range(n_heads)]
     one = drawn[0]
     weights = np.array([of_head.weights for of_head in drawn])
     notes = [MEAN_OF_ALL] * together + [words_note(run.visible, view.kind)] * view.words
     if view.hide_special and weights.size and OTHER_SUMS not in one.notes:
-        hidden = float(1 - weights.sum(axis=-1).mean())
-        notes.append(
-            say("Special tokens are hidden; on average, they get {share:.2f} of a query's weight.", share=abs(hidden))
-        )
+        hidden = abs(float(1 - weights.sum(axis=-1).mean()))
+        notes += [say("Special tokens are hidden; on average, they get {share:.2f} of a query's weight.", share=hidden)]
     name = one.name if view.layer is None else say("layer {layer}", layer=view.layer + 1)
-    n_queries, n_keys, of = len(one.queries), len(one.keys), KIND_NAMES[kind]
+    n_queries, n_keys, attention = len(one.queries), len(one.keys), KIND_NAMES[kind]
     alt = say("Lines from {queries} queries to {keys} keys, one colour per head: {attention}, {layer}.",
-              queries=n_queries, keys=n_keys, attention=of, layer=name)  # fmt: skip
+              queries=n_queries, keys=n_keys, attention=attention, layer=name)  # fmt: skip
     if together:
         alt = say("Lines from {queries} queries to {keys} keys: {attention}, {map}.",
-                  queries=n_queries, keys=n_keys, attention=of, map=name)  # fmt: skip
-    prompt = prompt_row(run, kind)
+                  queries=n_queries, keys=n_keys, attention=attention, map=name)  # fmt: skip
+    prompt, of = prompt_row(run, kind), one.sides
     flow = Flow(
         sentence=" ".join((run_id, kind, str(view.words), str(view.hide_special))),
-        kind=KIND_NAMES[kind],
+        kind=attention,
         layer=name,
         queries=tuple(one.queries),
         keys=tuple(one.keys),
-        query_axis=one.sides.query_axis,
-        key_axis=one.sides.key_axis,
-        query_side=one.sides.query_side,
-        key_side=one.sides.key_side,
+        query_axis=of.query_axis,
+        key_axis=of.key_axis,
+        query_side=of.query_side,
+        key_side=of.key_side,
         weights=weights,
         allowed=one.allowed,
         row_of_step=tuple(one.row_of_step()),
@@ -310,3 +298,84 @@ def _pin(drawn: DrawnFlow, query: int | None, key: int | None) -> Pin | None:
     if row is not None:
         return Pin("query", row)
     return None if column is None else Pin("key", column)
+
+
+# ------------------------------------------------------------------------------------------------ no parameters
+
+HOW_TO_READ_PLAIN: Final = say(
+    "A has each query's row of its embedding table, and B each key's; in self-attention, B is A. Queries and keys are "
+    "these rows themselves: no W_Q, no W_K, no heads, no positions, so equal tokens get equal weights. The mask is the "
+    "model's. Click a cell to compare its row in all three maps."
+)
+
+
+@dataclass(frozen=True)
+class PlainMaps(RunScene):
+    """The selected map, and what it would be without parameters."""
+
+    drawn: DrawnMap  # the trained one
+    maps: tuple[np.ndarray, np.ndarray, np.ndarray]  # by rows, by scaled rows, trained; between tokens [query, key]
+    within: bool  # whether queries and keys are the same tokens
+
+
+def open_plain(run: ViewedRun) -> PlainMaps | None:
+    """The three maps; None where all tokens are special and hidden."""
+    view, of, model = run.view, sides(run.visible, run.view.kind), run.checkpoint.model
+    if not (drawn := drawn_map(run.visible, run.checkpoint, view.kind)).weights.size:
+        return None
+    shape = slice(len(of.queries)), slice(len(of.keys))
+    allowed = run.trace.mask(view.kind, view.layer)[shape]
+    plain, scaled = without_parameters(model, view.kind, of.query_ids, of.key_ids, allowed)
+    maps, one = (plain, scaled, piece_map(run.visible, view.kind)[shape]), EVERY_PART.attention(view.kind)
+    return PlainMaps(run, drawn, maps, one.keys_from == one.stack)
+
+
+PLAIN = ATTENTION.part("plain", open_plain)
+
+
+@PLAIN.picture("plain_rows", say("softmax(A·Aᵀ) of the embeddings"), follows="still")
+def rows(o: PlainMaps) -> Plot:
+    """By rows of the table."""
+    title = say("softmax(A·Aᵀ): rows of the table") if o.within else say("softmax(A·Bᵀ): rows of both tables")
+    return _without(o, 0, title)
+
+
+@PLAIN.picture("plain_scaled", say("softmax(A·Aᵀ) of the embeddings × √d_model"), follows="still")
+def scaled(o: PlainMaps) -> Plot:
+    """By rows times √d_model."""
+    root = o.run.checkpoint.config.d_model**0.5
+    return _without(o, 1, say("The same rows × {root:.4g} = √d_model", root=root))
+
+
+@PLAIN.picture("plain_trained", say("The trained heads"), follows="still")
+def trained(o: PlainMaps) -> Plot:
+    """What the model does with W_Q and W_K."""
+    return _with(o, 2, replace(o.drawn, notes=(*o.drawn.notes, *_own(o, 2))))
+
+
+THREE: Final = (rows, scaled, trained)
+
+
+def _without(o: PlainMaps, which: int, title: str) -> Plot:
+    hidden = len(o.drawn.rows) < len(o.maps[which]) or len(o.drawn.columns) < o.maps[which].shape[1]
+    weights = by_words(o.maps[which], o.drawn.rows, o.drawn.columns)  # hidden tokens are in no span
+    notes = (*(HIDDEN_PIECES,) * (hidden and not o.run.view.words), *_own(o, which))
+    shown = replace(o.drawn, weights=weights, title=title, name=title, sums_to_one=not hidden, notes=notes)
+    return replace(_with(o, which, shown), how_to_read=HOW_TO_READ_PLAIN)
+
+
+def _with(o: PlainMaps, which: int, shown: DrawnMap) -> Plot:
+    """One of the three maps, drawn like the others; the chosen query's row has a frame."""
+    plot = map_plot(OneMap(o.run, shown))
+    layout, row = plot.spec["layout"], find_span(shown.rows, o.run.view.query)
+    if which < 2 and not o.run.view.own_scale and plot.spec["data"][0].pop("colorbar", None):
+        plot.spec["data"][0]["showscale"] = False  # the last map has the scale of all
+    if row is not None:
+        layout["shapes"].append(frame((-0.5, len(shown.keys) - 0.5), (row - 0.5, row + 0.5), width=1.5))
+    return replace(plot, fit=False)
+
+
+def _own(o: PlainMaps, which: int) -> list[str]:
+    """The mean weight of a token on itself, where queries and keys are the same tokens."""
+    share = float(np.diagonal(o.maps[which]).mean())
+    return [say("a token's weight on itself: {share:.2f} on average", share=share)] if o.within else []

@@ -3,13 +3,11 @@
 from functools import partial
 from typing import Any, Final
 
-from glassformer.attention import plain_pictures
+from glassformer.attention import map_pictures as pictures
 from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap
-from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, columns, drawn_flow, is_long, one_map, open_map
 from glassformer.charts.heatmap import heads_columns
 from glassformer.components.flow_component import flow_view, last_choice
-from glassformer.components.flow_data import Flow
 from glassformer.runs.map_axes import mask_reason, sides
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import show
@@ -19,7 +17,6 @@ from glassformer.state import session
 from transformer.i18n import say
 from transformer.model.anatomy import Kind
 
-CELL_ROW: Final = "head_cell"
 EXPLAIN: Final = "head_explain"
 
 
@@ -30,12 +27,11 @@ def all_heads(run: AnyRun, row: Any) -> None:
 
 
 def _grids(run: AnyRun) -> None:
-    """The chosen attention large, the others beside it."""
     kind = run.view.kind
     large, others = partial(_grid, run, kind), [partial(_grid, run, one) for one in run.trace.kinds if one != kind]
     if not others:
         large()
-    elif is_long(run, kind):
+    elif pictures.is_long(run, kind):
         large()
         drawing.beside(*others, gap="medium")
     else:
@@ -43,7 +39,7 @@ def _grids(run: AnyRun) -> None:
 
 
 def _grid(run: AnyRun, kind: Kind) -> None:
-    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.visible, kind)))
+    show(pictures.GRIDS[kind], run, table=partial(pictures.columns, run.again(), kind, sides(run.visible, kind)))
 
 
 def one(run: AnyRun, row: Any) -> None:
@@ -54,60 +50,45 @@ def one(run: AnyRun, row: Any) -> None:
 
 def map_and_cell(run: AnyRun) -> None:
     """Draw the map, and its selected cell below."""
-    found = open_map(run)
+    found = pictures.open_map(run)
     if found is None:
         st.info(ALL_SPECIAL)
         return
-    show(one_map, found)
+    show(pictures.one_map, found)
     _cell(run, found.drawn, found.cell)
 
 
 def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
-    """Draw the weight of the selected cell, with a link to its computation."""
     if cell is None:
         return
     query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
     key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
-    if drawn.allowed[cell]:
-        weight = drawn.weights[cell]
-        said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=weight)
-    else:
-        said = say(
-            "Selected: {query}, {key}; {reason}",
-            query=query,
-            key=key,
-            reason=mask_reason(run.checkpoint, run.view.kind),
-        )
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
+    said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=drawn.weights[cell])
+    if not drawn.allowed[cell]:
+        reason = mask_reason(run.checkpoint, run.view.kind)
+        said = say("Selected: {query}, {key}; {reason}", query=query, key=key, reason=reason)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key("head_cell")):
         st.markdown(said, width="content")
-        if isinstance(run, OpenMaps):
-            return
-        st.button(
-            say("See how this weight is computed"),
-            key=run.key(EXPLAIN),
-            on_click=partial(session.replace, run.slot, panel="walk"),
-            icon=":material/arrow_forward:",
-        )
+        if not isinstance(run, OpenMaps):
+            label, there = say("See how this weight is computed"), partial(session.replace, run.slot, panel="walk")
+            st.button(label, key=run.key(EXPLAIN), on_click=there, icon=":material/arrow_forward:")
 
 
 def without_parameters(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
 
     def drawn() -> None:
-        if (found := plain_pictures.open_plain(run)) is None:
+        if (found := pictures.open_plain(run)) is None:
             st.info(ALL_SPECIAL)
             return
-        drawing.beside(*(partial(show, one, found) for one in plain_pictures.THREE), widths=(6, 6, 7), gap="medium")
+        drawing.beside(*(partial(show, one, found) for one in pictures.THREE), widths=(6, 6, 7), gap="medium")
 
     map_controls(run, row, "plain")
     below(run, drawn)
     if run.view.kind == "cross" and "encoder" in run.trace.kinds:
-        st.button(
-            say("Show the encoder's self-attention, where B is A"),
-            key=run.key("plain_within"),
-            on_click=partial(session.replace, run.slot, kind="encoder"),
-            icon=":material/arrow_forward:",
-        )
+        label = say("Show the encoder's self-attention, where B is A")
+        there = partial(session.replace, run.slot, kind="encoder")
+        st.button(label, key=run.key("plain_within"), on_click=there, icon=":material/arrow_forward:")
 
 
 def lines(run: AnyRun, row: Any) -> None:
@@ -117,13 +98,13 @@ def lines(run: AnyRun, row: Any) -> None:
 
 
 def _lines(run: AnyRun) -> None:
-    drawn = drawn_flow(run, run.run_id)
+    drawn = pictures.drawn_flow(run, run.run_id)
     if not drawn.flow.weights.size:
         st.info(ALL_SPECIAL)
         return
     view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
     n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
-    slot, key, together = run.slot, run.key(FLOW), flow.together
+    slot, key, together = run.slot, run.key(pictures.FLOW), flow.together
     of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
     if cover_box.stands_for(key):
         return
@@ -138,25 +119,17 @@ def _lines(run: AnyRun) -> None:
             heads = {"head": told.heads[0], "heads": ()}
         session.replace(slot, query=query, key=place, follow=told.following, **({} if together else heads))
 
+    heads = [say("mean")] if flow.together else range(1, len(flow.weights) + 1)
+    names = {"layers": [flow.layer], "heads": heads, "queries": flow.queries, "keys": flow.keys}
+    # All weights: those of weak lines and of hidden heads, too.
+    columns_of = partial(heads_columns, flow.weights[None], **names, allowed=flow.allowed)
     flow_view(
         flow,
         key=key,
         file=of.stem(key),
-        table=drawing.table_behind(partial(_flow_columns, flow), of, key=key),
+        table=drawing.table_behind(columns_of, of, key=key),
         alt=here(drawn.alt),
         caption=here(drawn.caption),
-        choice=choice_of(drawn, view),
+        choice=pictures.choice_of(drawn, view),
         on_choice=take,
-    )
-
-
-def _flow_columns(flow: Flow) -> dict[str, Any]:
-    """The weights of all heads as a table: those of weak lines and of hidden heads, too."""
-    return heads_columns(
-        flow.weights[None],
-        layers=[flow.layer],
-        heads=[say("mean")] if flow.together else range(1, len(flow.weights) + 1),
-        queries=flow.queries,
-        keys=flow.keys,
-        allowed=flow.allowed,
     )

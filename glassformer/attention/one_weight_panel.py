@@ -22,10 +22,7 @@ from transformer.i18n.sentence import written
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
 
-QUERY_CHOICE: Final = "walk_query"
-KEY_CHOICE: Final = "walk_key"
-TABLE: Final = "walk_table"
-VECTORS: Final = "walk_vectors"
+QUERY_CHOICE, KEY_CHOICE, TABLE, VECTORS = "walk_query", "walk_key", "walk_table", "walk_vectors"
 
 DIGITS: Final = say(
     "In the formulas, inputs are rounded to at most {most} digits. Results have at most {fewer} digits, and only "
@@ -37,7 +34,6 @@ NEEDS_A_MODEL: Final = say(
     "This part shows how a weight is computed. It needs a model's queries, keys and values, but you have opened "
     "only attention maps. Use the other parts, or choose a checkpoint in the sidebar."
 )
-NOTHING: Final = "\u200b"  # a line without letters
 READY: Final = say("q and k are shown as the model multiplies them, after normalisation or rotation by position.")
 WHY_THIS_STEP = say(
     "You have not chosen a weight yet, so here is one to start with. Its row is the step at which the model was "
@@ -85,7 +81,7 @@ def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], Written | None] | Pictu
             heading, said, formula = written
             if heading:
                 st.markdown(heading, help=said)
-            after = [] if heading or not said else ["", NOTHING]  # the question mark would stand within the formula
+            after = [] if heading or not said else ["", "\u200b"]  # the question mark would stand within the formula
             st.markdown(joined("\n", ["$$", formula, "$$", *after]), help=None if heading else said)
 
 
@@ -128,9 +124,7 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
 
 
 def _in_words(o: OpenWeight) -> str:
-    """The weight in a sentence."""
-    w, reason = o.walk, o.reasons[o.walk.key]
-    key, query = drawing.plain(o.key), drawing.plain(o.query)
+    w, reason, key, query = o.walk, o.reasons[o.walk.key], drawing.plain(o.key), drawing.plain(o.query)
     weight = text.number(w.weights[w.key], 4)
     if reason and not w.weights[w.key]:
         return say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** no weight "
@@ -179,8 +173,9 @@ def _query(o: OpenWeight) -> Written:
             "the largest absolute value."
         ),
     ]
-    then = say("The model then normalises or rotates q and k.") if text.is_changed(o.config, o.walk) else ""
-    return (say("##### 1. q = W_Q · x"), joined(" ", filter(None, [*said, then])), text.projection("q", o.begin[0]))
+    if text.is_changed(o.config, o.walk):
+        said.append(say("The model then normalises or rotates q and k."))
+    return say("##### 1. q = W_Q · x"), joined(" ", said), text.projection("q", o.begin[0])
 
 
 def _key(o: OpenWeight) -> Written:
@@ -191,30 +186,24 @@ def _key(o: OpenWeight) -> Written:
 
 
 def _dot(o: OpenWeight) -> Written:
-    return (
-        say("##### 2. q · k"),
-        say(
-            "The query's vector q and the key's vector k have {n} numbers each. Multiply them number by number and "
-            "add up the products. The largest terms are:",
-            n=o.walk.d_head,
-        ),
-        text.dot(o.walk),
+    said = say(
+        "The query's vector q and the key's vector k have {n} numbers each. Multiply them number by number and "
+        "add up the products. The largest terms are:",
+        n=o.walk.d_head,
     )
+    return say("##### 2. q · k"), said, text.dot(o.walk)
 
 
 def _scores(o: OpenWeight) -> Written:
     w = o.walk
     if text.is_otherwise(o.config, w):
         return text.score_stage(o.config, w)
-    return (
-        say("##### 3. ÷ √d_head: score"),
-        say(
-            "q · k is computed in the same way for every key. With many dimensions, scores would grow so large "
-            "that the softmax would give almost all the weight to one key; dividing by √{n} prevents this.",
-            n=w.d_head,
-        ),
-        text.score(w),
+    said = say(
+        "q · k is computed in the same way for every key. With many dimensions, scores would grow so large "
+        "that the softmax would give almost all the weight to one key; dividing by √{n} prevents this.",
+        n=w.d_head,
     )
+    return say("##### 3. ÷ √d_head: score"), said, text.score(w)
 
 
 def _mask(o: OpenWeight) -> Written:
@@ -231,17 +220,13 @@ def _mask(o: OpenWeight) -> Written:
 
 
 def _softmax(o: OpenWeight) -> Written:
-    w = o.walk
-    return (
-        say("##### 5. softmax: weights"),
-        say(
+    said = say("The mask closes every key, so all weights are 0.")
+    if o.walk.peak is not None:
+        said = say(
             "Subtract the row's largest score from each score to get d, raise e to the power d, and divide by the "
             "sum of these powers over the row. The weights are between 0 and 1 and sum to 1."
         )
-        if w.peak is not None
-        else say("The mask closes every key, so all weights are 0."),
-        text.softmax(w),
-    )
+    return say("##### 5. softmax: weights"), said, text.softmax(o.walk)
 
 
 def _table(o: OpenWeight) -> None:
@@ -249,9 +234,9 @@ def _table(o: OpenWeight) -> None:
     rows, total = text.softmax_table(o.walk)
     lines = []
     for row in rows:
-        name = (
-            text.other_keys(row.n_keys) if row.key is None else f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
-        )
+        name: str = text.other_keys(row.n_keys)
+        if row.key is not None:
+            name = f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
         cells = [name, *map(_written, (row.score, row.exp, row.weight))]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
     lines.append([say("Sum"), "", _written(total), "1" if o.walk.peak is not None else "0"])
@@ -270,15 +255,12 @@ def _written(number: str) -> str:
 
 def _head_output(o: OpenWeight) -> Written:
     dimension, formula = text.head_output(o.walk)
-    return (
-        say("##### 6. · V: the head's output"),
-        say(
-            "Each key's value vector v is multiplied by its weight; the sum is the head's output o. The number "
-            "with the largest absolute value is in dimension {place}:",
-            place=dimension,
-        ),
-        formula,
+    said = say(
+        "Each key's value vector v is multiplied by its weight; the sum is the head's output o. The number "
+        "with the largest absolute value is in dimension {place}:",
+        place=dimension,
     )
+    return say("##### 6. · V: the head's output"), said, formula
 
 
 def _share(o: OpenWeight) -> Written:
@@ -287,16 +269,13 @@ def _share(o: OpenWeight) -> Written:
     beginning = f"{place.stack}.layers.{o.walk.layer}.{place.sublayer}."
     if absent := said_of(stand_ins(o.run.checkpoint.model), beginning):
         return say("##### 7. No W_O: what this head adds"), absent[0], formula
-    return (
-        say("##### 7. · W_O: what this head adds"),
-        say(
-            "This head's {n} columns of W_O turn o into y, its contribution to the sub-layer's output. The number "
-            "with the largest absolute value is in dimension {place}:",
-            n=o.walk.d_head,
-            place=dimension,
-        ),
-        formula,
+    said = say(
+        "This head's {n} columns of W_O turn o into y, its contribution to the sub-layer's output. The number "
+        "with the largest absolute value is in dimension {place}:",
+        n=o.walk.d_head,
+        place=dimension,
     )
+    return say("##### 7. · W_O: what this head adds"), said, formula
 
 
 def _against_others(o: OpenWeight) -> Written:
@@ -319,12 +298,9 @@ STAGES: Final = (
 
 def _vectors(o: OpenWeight) -> None:
     """Draw q, k and v of all tokens, when they are asked for."""
-    expander = st.expander(
-        say("q, k and v of every token in layer {layer}, head {head}", layer=o.walk.layer + 1, head=o.walk.head + 1),
-        key=o.run.key(VECTORS),
-        on_change="rerun",
-    )
-    if not expander.open:
+    w, key = o.walk, o.run.key(VECTORS)
+    label = say("q, k and v of every token in layer {layer}, head {head}", layer=w.layer + 1, head=w.head + 1)
+    if not (expander := st.expander(label, key=key, on_change="rerun")).open:
         return
     with expander:
         for column, picture in zip(st.columns(3), pictures.VECTORS, strict=True):

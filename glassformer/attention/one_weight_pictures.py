@@ -5,7 +5,6 @@ the page's own choice; once the reader has stepped, the row is that of the step.
 followed in all.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
@@ -171,18 +170,14 @@ def head_map(o: OpenWeight) -> Plot | None:
     figure["layout"]["height"] = MAP_HEIGHT
     figure["layout"]["shapes"].append(frame((w.key - 0.5, w.key + 0.5), (w.query - 0.5, w.query + 0.5), width=1.5))
     followed = o.axes.current if o.own_row is None else None  # the row that is shown if none is chosen
-    return Plot(
-        spec=figure,
-        alt=say(
-            "{attention}, layer {layer}, head {head}: weights of all queries over all keys.",
-            attention=KIND_NAMES[w.kind],
-            layer=w.layer + 1,
-            head=w.head + 1,
-        ),
-        how_to_read=HOW_TO_READ_MAP,
-        fit=True,
-        clicked=fields(cell_of, lambda cell: {"query": None if cell[0] == followed else cell[0], "key": cell[1]}),
+    alt = say(
+        "{attention}, layer {layer}, head {head}: weights of all queries over all keys.",
+        attention=KIND_NAMES[w.kind],
+        layer=w.layer + 1,
+        head=w.head + 1,
     )
+    clicked = fields(cell_of, lambda cell: {"query": None if cell[0] == followed else cell[0], "key": cell[1]})
+    return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_MAP, fit=True, clicked=clicked)
 
 
 # ------------------------------------------------------------------------------------------------ the steps
@@ -206,31 +201,10 @@ def products(o: OpenWeight) -> Plot:
     return Plot(spec=spec, alt=alt, how_to_read=read)
 
 
-def _key_row(
-    o: OpenWeight,
-    values: np.ndarray,
-    *,
-    title: str,
-    alt: str,
-    how_to_read: str,
-    value_name: str = SCORE,
-    before: tuple[str, np.ndarray] | None = None,
-    closed: Sequence[str] | None = None,
-    limits: tuple[float, float] | None = None,
-) -> Plot:
-    """A number of every key; a click follows that key."""
-    figure = key_row_spec(
-        values,
-        o.axes.keys,
-        title=title,
-        value_name=value_name,
-        chosen=o.walk.key,
-        side=o.axes.key_side,
-        key_axis=o.axes.key_axis,
-        before=before,
-        closed=closed,
-        limits=limits,
-    )
+def _key_row(o: OpenWeight, values: np.ndarray, alt: str, how_to_read: str, **row: Any) -> Plot:
+    """A number of every key, else as for `key_row_spec`; a click follows that key."""
+    of_key: dict[str, Any] = {"chosen": o.walk.key, "side": o.axes.key_side, "key_axis": o.axes.key_axis}
+    figure = key_row_spec(values, o.axes.keys, **of_key | {"value_name": say("score")} | row)
     return Plot(spec=figure, alt=alt, how_to_read=how_to_read, clicked=fields(place_of, lambda key: {"key": key}))
 
 
@@ -238,20 +212,15 @@ def _key_row(
 def scores(o: OpenWeight) -> Plot:
     """The score of every key."""
     w = o.walk
-    return _key_row(
-        o,
-        w.scores,
-        title=say("q · k of every key, and its score"),
-        before=("q · k", w.dots),
-        alt=say_n(
-            "q · k and scores of {n} key; the chosen key, {key}, has the score {score:.3f}.",
-            "q · k and scores of {n} keys; the chosen key, {key}, has the score {score:.3f}.",
-            len(o.axes.keys),
-            key=o.key,
-            score=w.scores[w.key],
-        ),
-        how_to_read=say("Wide bars: q · k. Narrow bars: the score. Click a key to see how its weight is computed."),
+    alt = say_n(
+        "q · k and scores of {n} key; the chosen key, {key}, has the score {score:.3f}.",
+        "q · k and scores of {n} keys; the chosen key, {key}, has the score {score:.3f}.",
+        len(o.axes.keys),
+        key=o.key,
+        score=w.scores[w.key],
     )
+    read = say("Wide bars: q · k. Narrow bars: the score. Click a key to see how its weight is computed.")
+    return _key_row(o, w.scores, alt, read, title=scores.title, before=("q · k", w.dots))
 
 
 @WALK.picture("walk_masked", say("Scores after the mask"))
@@ -259,41 +228,27 @@ def masked(o: OpenWeight) -> Plot:
     """The scores after the mask."""
     w = o.walk
     closed_at = "−∞" if w.how.fill is None else text.number(w.how.fill)
-    return _key_row(
-        o,
-        w.scores,
-        title=say("Scores after the mask"),
-        closed=[joined(", ", [closed_at, reason]) if reason else "" for reason in o.reasons],
-        alt=say(
-            "Scores after the mask; {closed} of {all} keys are closed.",
-            closed=int((~w.allowed).sum()),
-            all=len(o.axes.keys),
-        ),
-        how_to_read=say("Each bar is a score; hatched keys are closed. Click a key to see how its weight is computed."),
-    )
+    reasons = [joined(", ", [closed_at, reason]) if reason else "" for reason in o.reasons]
+    n_closed, n = int((~w.allowed).sum()), len(o.axes.keys)
+    alt = say("Scores after the mask; {closed} of {all} keys are closed.", closed=n_closed, all=n)
+    read = say("Each bar is a score; hatched keys are closed. Click a key to see how its weight is computed.")
+    return _key_row(o, w.scores, alt, read, title=masked.title, closed=reasons)
 
 
 @WALK.picture("walk_weights", say("Weights of this row"))
 def weights(o: OpenWeight) -> Plot:
     """The weights."""
     w = o.walk
-    return _key_row(
-        o,
-        w.weights,
-        title=say("Weights of this row"),
-        value_name=say("weight"),
-        closed=[reason if not weight else "" for reason, weight in zip(o.reasons, w.weights, strict=True)],
-        limits=(0.0, 1.0),
-        alt=say(
-            "Attention weights of {query} over the keys; {key} gets {weight:.3f}.",
-            query=o.query,
-            key=o.key,
-            weight=w.weights[w.key],
-        ),
-        how_to_read=say(
-            "weight = exp(score − max) / Σ exp(score − max). Click a key to see how its weight is computed."
-        ),
+    closed = [reason if not weight else "" for reason, weight in zip(o.reasons, w.weights, strict=True)]
+    alt = say(
+        "Attention weights of {query} over the keys; {key} gets {weight:.3f}.",
+        query=o.query,
+        key=o.key,
+        weight=w.weights[w.key],
     )
+    read = say("weight = exp(score − max) / Σ exp(score − max). Click a key to see how its weight is computed.")
+    named = {"title": weights.title, "value_name": say("weight")}
+    return _key_row(o, w.weights, alt, read, closed=closed, limits=(0.0, 1.0), **named)
 
 
 def _vectors_map(title: str, rows: Axis, dimensions: str, name: str, vectors: np.ndarray, **look: Any) -> Spec:
@@ -318,29 +273,22 @@ def values(o: OpenWeight) -> Plot:
     labels.append(say("sum: o"))
     closed = [o.reasons[place] for place in shown] + [""] * (len(labels) - len(shown))
     numbers = np.concatenate([*parts, w.head_out[None]])
-    return Plot(
-        spec=_vectors_map(
-            say("Weighted values and their sum"),
-            Axis(KEY, labels, counted=False),
-            say("Dimension"),
-            say("weight × v"),
-            numbers,
-            marked_row=shown.index(w.key),
-            allowed=np.broadcast_to([[not reason] for reason in closed], numbers.shape),
-            mask_reason=closed,
-        ),
-        alt=say_n(
-            "Weighted value of {n} key and the sum, which is the head's output; {numbers} numbers each.",
-            "Weighted values of {n} keys and their sum, which is the head's output; {numbers} numbers each.",
-            len(shown),
-            numbers=w.d_head,
-        ),
-        how_to_read=say(
-            "o = Σ weight · v. Purple means above 0, green below 0; the last row is the sum of the rows above it. "
-            "Click a row to see how the weight of its key is computed."
-        ),
-        clicked=fields(row_below(len(shown)), lambda row: {"key": shown[row]}),
+    allowed = np.broadcast_to([[not reason] for reason in closed], numbers.shape)
+    rows, look = Axis(KEY, labels, counted=False), {"allowed": allowed, "mask_reason": closed}
+    marked = shown.index(w.key)
+    spec = _vectors_map(values.title, rows, say("Dimension"), say("weight × v"), numbers, marked_row=marked, **look)
+    alt = say_n(
+        "Weighted value of {n} key and the sum, which is the head's output; {numbers} numbers each.",
+        "Weighted values of {n} keys and their sum, which is the head's output; {numbers} numbers each.",
+        len(shown),
+        numbers=w.d_head,
     )
+    read = say(
+        "o = Σ weight · v. Purple means above 0, green below 0; the last row is the sum of the rows above it. "
+        "Click a row to see how the weight of its key is computed."
+    )
+    clicked = fields(row_below(len(shown)), lambda row: {"key": shown[row]})
+    return Plot(spec=spec, alt=alt, how_to_read=read, clicked=clicked)
 
 
 @WALK.picture("walk_share", say("From heads to the sub-layer's output"))
@@ -349,14 +297,8 @@ def share(o: OpenWeight) -> Plot:
     w = o.walk
     others = np.delete(w.shares, w.head, axis=0).sum(axis=0)
     names = [say("head {head}: y", head=w.head + 1), say("other heads"), say("bias"), say("sum")]
-    spec = _vectors_map(
-        say("From heads to the sub-layer's output"),
-        Axis(say("Part"), names, counted=False),
-        say("Dimension of the model"),
-        say("adds"),
-        np.stack([w.shares[w.head], others, w.bias, w.output]),
-        marked_row=0,
-    )
+    parts, rows = np.stack([w.shares[w.head], others, w.bias, w.output]), Axis(say("Part"), names, counted=False)
+    spec = _vectors_map(share.title, rows, say("Dimension of the model"), say("adds"), parts, marked_row=0)
     alt = say(
         "What head {head}, the other heads and the bias add to the sub-layer's output in this row.", head=w.head + 1
     )
@@ -404,38 +346,24 @@ def lengths(o: OpenWeight) -> Plot:
 
 
 def _vectors(o: OpenWeight, *, name: str) -> Plot:
-    """q, k or v of every token."""
     axes, vectors = o.axes, o.vectors["qkv".index(name)]
     into, labels, axis, marked = "key", axes.keys, axes.key_axis, o.walk.key
     if name == "q":
         into, labels, axis, marked = "query", axes.queries, axes.query_axis, o.walk.query
     first = int(np.clip(marked - MOST_TOKENS // 2, 0, max(len(labels) - MOST_TOKENS, 0)))
-    last = min(first + MOST_TOKENS, len(labels))
+    last, n = min(first + MOST_TOKENS, len(labels)), vectors.shape[1]
     title = say("{name} of every token", name=name)
     if last - first < len(labels):
         title = say("{name} of tokens {first} to {last} of {all}", name=name, first=first + 1, last=last,
                     all=len(labels))  # fmt: skip
-
-    return Plot(
-        spec=_vectors_map(
-            title,
-            Axis(axis, labels[first:last], counted=False),
-            say("Dimension"),
-            name,
-            vectors[first:last],
-            marked_row=marked - first,
-            height=int(np.clip(110 + 16 * (last - first), 260, 640)),
-        ),
-        alt=say(
-            "The vectors {name} of tokens {first} to {last}, {n} numbers each.",
-            name=name,
-            first=first + 1,
-            last=last,
-            n=vectors.shape[1],
-        ),
-        how_to_read=_how_to_read(o, name),
-        clicked=fields(row_below(last - first), lambda row: {into: first + row}),
+    rows, height = Axis(axis, labels[first:last], counted=False), int(np.clip(110 + 16 * (last - first), 260, 640))
+    look = {"marked_row": marked - first, "height": height}
+    spec = _vectors_map(title, rows, say("Dimension"), name, vectors[first:last], **look)
+    alt = say(
+        "The vectors {name} of tokens {first} to {last}, {n} numbers each.", name=name, first=first + 1, last=last, n=n
     )
+    clicked = fields(row_below(last - first), lambda row: {into: first + row})
+    return Plot(spec=spec, alt=alt, how_to_read=_how_to_read(o, name), clicked=clicked)
 
 
 def _how_to_read(o: OpenWeight, name: str) -> str:

@@ -259,20 +259,16 @@ def score_stage(config: ModelConfig, walk: Walk) -> tuple[str, str, str]:
 
 
 def _scale(walk: Walk) -> str:
-    if walk.how.scale == 1:
-        return say(
-            "q · k is computed in the same way for every key. This model does not divide it by √{n}.", n=walk.d_head
-        )
-    if walk.how.scale == 1 / np.sqrt(walk.d_head):
+    n, scale = walk.d_head, walk.how.scale
+    if scale == 1:
+        return say("q · k is computed in the same way for every key. This model does not divide it by √{n}.", n=n)
+    if scale == 1 / np.sqrt(n):
         return say(
             "q · k is computed in the same way for every key. Dividing it by √{n} means multiplying it by {scale:.6g}.",
-            n=walk.d_head,
-            scale=walk.how.scale,
+            n=n,
+            scale=scale,
         )
-    return say(
-        "q · k is computed in the same way for every key. This model multiplies it by {scale:.6g}.",
-        scale=walk.how.scale,
-    )
+    return say("q · k is computed in the same way for every key. This model multiplies it by {scale:.6g}.", scale=scale)
 
 
 def replaced(fill: float) -> str:

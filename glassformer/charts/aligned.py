@@ -26,16 +26,13 @@ HOW_TO_READ_CROSSED = say(
     "the predictions are the same."
 )
 DIVERGENCE = say("KL(left ‖ right) in nats")
-DIVERGENCE_AXIS = say("KL(left ‖ right)<br>in nats")
 
 _IN_LEFT = say("left-hand token in the left-hand run")
 _LEFT_IN_RIGHT = say("left-hand token in the right-hand run")
 _IN_RIGHT = say("right-hand token in the right-hand run")
 _RIGHT_IN_LEFT = say("right-hand token in the left-hand run")
 
-_FRAME = 170  # pixels of title, legend and axes, whose titles have two lines
-_ROW = 25
-_MOST_HEIGHT = 900
+_FRAME, _ROW = 170, 25  # pixels of title, legend and axes, whose titles have two lines, and of a row
 _SPLIT = (0.56, 0.76)  # where probabilities end and divergences begin, of the width
 _NOTHING = "–"
 
@@ -112,17 +109,18 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
     layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".2f", "nticks": 5, "fixedrange": True}
     layout["xaxis"]["domain"] = [0, end]
     for axis, side in (("yaxis", "left"), ("yaxis2", "right")):  # the right one stands between two plots
-        pieces = [_label(getattr(row, side), row.same) for row in rows]
-        along(layout, pieces, axis=axis, revised=False)
+        pieces = [_piece(getattr(row, side)) for row in rows]
+        marked = [piece if row.same else f"≠ {piece}" for piece, row in zip(pieces, rows, strict=True)]
+        along(layout, marked, axis=axis, revised=False)
         layout[axis] |= {"fixedrange": True}
     layout["yaxis2"] |= {"side": "right", "overlaying": "y", "anchor": "x", "showticklabels": True}
     if crossed:
         layout["xaxis2"] = {"domain": [_SPLIT[1], 1], "anchor": "y", "rangemode": "tozero", "fixedrange": True}
-        layout["xaxis2"] |= {"title": {"text": DIVERGENCE_AXIS, "standoff": 8}, "zeroline": False, "automargin": True}
-        layout["xaxis2"] |= {"nticks": 4}
+        named = {"text": say("KL(left ‖ right)<br>in nats"), "standoff": 8}
+        layout["xaxis2"] |= {"title": named, "zeroline": False, "automargin": True, "nticks": 4}
     legend(layout, 96)
-    layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, _MOST_HEIGHT))
-    layout.setdefault("meta", {})["least_height"] = min(_FRAME + 15 * len(rows), layout["height"])
+    layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, 900))
+    layout["meta"]["least_height"] = min(_FRAME + 15 * len(rows), layout["height"])
     layout["shapes"] = [] if first is None else [level(first - 0.5, colour=theme.MARK_COLOR)]
     layout["annotations"] = []
     if first:  # above row 0 stands the legend
@@ -131,9 +129,8 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
     return layout
 
 
-def _label(piece: str | None, same: bool) -> str:
-    shown = _NOTHING if piece is None else piece
-    return shown if same else f"≠ {shown}"
+def _piece(piece: str | None) -> str:
+    return _NOTHING if piece is None else piece
 
 
 def _marks(rows: Sequence[Row], values: Sequence[float | None], name: str, symbol: str, colour: str) -> Spec:
@@ -150,8 +147,7 @@ def _layer(kind: Kind, rows: Sequence[Row], values: Sequence[float | None], look
 
 def _said(row: Row, place: int) -> str:
     """What hover says of a row: all of its numbers."""
-    step = say("row {n}", n=place + 1)
-    pieces = joined(" | ", [bold(_NOTHING if piece is None else piece) for piece in (row.left, row.right)])
+    pieces = joined(" | ", [bold(_piece(row.left)), bold(_piece(row.right))])
     named = [
         (_IN_LEFT, row.p_left, ".4f"),
         (_LEFT_IN_RIGHT, row.p_crossed, ".4f"),
@@ -160,4 +156,4 @@ def _said(row: Row, place: int) -> str:
         (DIVERGENCE, row.divergence, ".4g"),
     ]
     numbers = [with_number(name, format(value, form)) for name, value, form in named if value is not None]
-    return on_lines(step, pieces, *numbers)
+    return on_lines(say("row {n}", n=place + 1), pieces, *numbers)

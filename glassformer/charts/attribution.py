@@ -9,7 +9,6 @@ In the map of parts, rows are places of the decoder in the order of the computat
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from glassformer.charts.grammar import (
     table_of,
 )
 from glassformer.charts.grid import bracket, head_named
-from glassformer.charts.hover import bold, hover, italic, on_lines, with_number
+from glassformer.charts.hover import LOGIT, adds_to_logit, bold, hover, italic, on_lines, with_number
 from glassformer.charts.theme import Spec, base_layout, capitalised, colour_bar, literal
 from transformer.i18n import joined, say, through
 
@@ -79,9 +78,18 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
         return {"data": [], "layout": layout}
     values = np.stack([np.asarray(column.values, np.float64) for column in columns], axis=1)  # [piece, column]
     least = np.array([column.least for column in columns])
-    shares = shares_of_columns(values, least)
-    layout["shapes"] = _frames(values, least)
-    layout["annotations"] = _meanings(columns)
+    sizes = np.abs(np.nan_to_num(values))
+    most = np.maximum(sizes.max(axis=0), least)
+    shares = values / np.where(most == 0, 1.0, most)  # of the largest in the column, -1 to 1
+    largest = [(int(row), column) for column, row in enumerate(sizes.argmax(axis=0))]
+    layout["shapes"] = [_around(*cell) for cell in largest if sizes[cell] > 0 and sizes[cell] >= least[cell[1]]]
+    # What lies over a heading, unseen, and is pointed at.
+    unseen = {"yref": "paper", "yanchor": "bottom", "yshift": 2, "font": {"size": 12, "color": "rgba(0,0,0,0)"}}
+    layout["annotations"] = [
+        note(place, 1, name) | unseen | {"hovertext": literal(column.meaning)}
+        for place, (name, column) in enumerate(zip(names, columns, strict=True))
+        if column.meaning
+    ]
     if len(pieces) <= _MOST_WRITTEN:
         layout["annotations"] += written(values, shares, [column.digits for column in columns])
     texts = [[_said(piece, column, place) for column in columns] for place, piece in enumerate(pieces)]
@@ -95,25 +103,6 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
 def _named(name: str) -> str:
     """A heading that says more when it is pointed at."""
     return f"{literal(name)} ⓘ"
-
-
-def _meanings(columns: Sequence[Column]) -> list[Spec]:
-    """What lies over a heading, unseen, and is pointed at."""
-    unseen = {"yref": "paper", "yanchor": "bottom", "yshift": 2, "font": {"size": 12, "color": "rgba(0,0,0,0)"}}
-    return [
-        note(place, 1, _named(column.name)) | unseen | {"hovertext": literal(column.meaning)}
-        for place, column in enumerate(columns)
-        if column.meaning
-    ]
-
-
-def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Each number [row, column] as a share of its column's largest absolute number: -1 to 1.
-
-    That largest number counts as at least `least` [column].
-    """
-    most = np.maximum(np.abs(np.nan_to_num(values)).max(axis=0, initial=0), least)
-    return np.asarray(values / np.where(most == 0, 1.0, most))
 
 
 def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:
@@ -136,22 +125,14 @@ def number(value: float, digits: str) -> str:
     return text.replace("-", "−") if some else format(0.0, digits.replace("+", ""))
 
 
-def _frames(values: np.ndarray, least: np.ndarray) -> list[Spec]:
-    """A frame around the largest number of each column."""
-    found = []
-    for column, numbers in enumerate(np.abs(np.nan_to_num(values)).T):
-        if numbers.max(initial=0) > 0 and numbers.max(initial=0) >= least[column]:
-            row = int(numbers.argmax())
-            found.append(frame((column - 0.48, column + 0.48), (row - 0.47, row + 0.47)))
-    return found
+def _around(row: int, column: int, width: float = 2) -> Spec:
+    return frame((column - 0.48, column + 0.48), (row - 0.47, row + 0.47), width=width)
 
 
 def _said(piece: str, column: Column, place: int) -> str:
     value = float(column.values[place])
-    named = say("{n}: {piece}", n=place + 1, piece=bold(piece))
-    return on_lines(
-        named, with_number(literal(column.name), f"{value:.4g}") if np.isfinite(value) else italic(column.absent)
-    )
+    number = with_number(literal(column.name), f"{value:.4g}") if np.isfinite(value) else italic(column.absent)
+    return on_lines(say("{n}: {piece}", n=place + 1, piece=bold(piece)), number)
 
 
 HOW_TO_READ_MAP = say(
@@ -162,12 +143,8 @@ HOW_TO_READ_BARS = say(
     "Each bar is what one part adds to the logit; the largest, regardless of sign, is on top. The last row is the "
     "sum of all other parts. Click a head to choose it."
 )
-LOGIT = say("Amount added to the logit")
 _COLUMNS = (say("Part", about="of a sum"), LOGIT)
-_PARTS_ROW = 34  # pixels
-_MOST_PRECISE = 6  # columns whose numbers have room for two digits on a phone
-_MOST_PARTS_WRITTEN = 14  # columns whose numbers do not touch
-_LESS = str(theme.SIGNED_SCALE[2][1])
+_MOST_PRECISE, _MOST_PARTS_WRITTEN = 6, 14  # columns with room for two digits on a phone, and for any
 
 
 @dataclass(frozen=True)
@@ -205,22 +182,18 @@ def contribution_map_spec(
     along(layout, rows, axis="yaxis", revised=False)
     layout["yaxis"] |= {"fixedrange": True}
     layout["margin"] |= {"t": 80}
-    layout["height"] = int(np.clip(120 + _PARTS_ROW * len(rows), 220, 900))
+    layout["height"] = int(np.clip(120 + 34 * len(rows), 220, 900))
     cells = [(row, column) for row, column in np.ndindex(parts.shape) if np.isfinite(parts[row, column])]
     table(layout, _COLUMNS, [[names[row][column], float(parts[row, column])] for row, column in cells])
     if not cells:
         return {"data": [], "layout": layout}
-    most = float(np.abs(np.nan_to_num(parts)).max()) or 1.0
-    texts = [
-        [on_lines(bold(name), with_number(literal(LOGIT), f"{part:+.4g}")) for name, part in zip(*row, strict=True)]
-        for row in zip(names, parts, strict=True)
-    ]
+    most = one_side(parts)
+    texts = [[adds_to_logit(*part) for part in zip(*row, strict=True)] for row in zip(names, parts, strict=True)]
     if len(columns) <= _MOST_PARTS_WRITTEN:
         digits = "+.2f" if len(columns) <= _MOST_PRECISE else "+.1f"
         layout["annotations"] = written(parts, parts / most, [digits] * len(columns))
     if chosen is not None:
-        row, column = chosen
-        layout["shapes"] = [frame((column - 0.48, column + 0.48), (row - 0.47, row + 0.47), width=2.5)]
+        layout["shapes"] = [_around(*chosen, width=2.5)]
     return {"data": [signed_cells(parts / most, texts)], "layout": layout}
 
 
@@ -238,10 +211,11 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
     numbers = values.tolist()
     layout["annotations"] = at_ends(numbers, (literal(number(value, "+.3f")) for value in numbers), signed=True)
     table(layout, _COLUMNS, [[bar.name, float(bar.value)] for bar in every or bars])
-    shown = lying_bars(values, [theme.NEUTRAL_COLOR if value >= 0 else _LESS for value in numbers])
+    less = str(theme.SIGNED_SCALE[2][1])
+    shown = lying_bars(values, [theme.NEUTRAL_COLOR if value >= 0 else less for value in numbers])
     shown["customdata"] = [-1 if bar.place is None else bar.place for bar in bars]
     shown["marker"]["line"] = {"color": theme.MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
-    shown["hovertext"] = [on_lines(bold(bar.name), with_number(literal(LOGIT), f"{bar.value:+.4g}")) for bar in bars]
+    shown["hovertext"] = [adds_to_logit(bar.name, bar.value) for bar in bars]
     return {"data": [shown] if bars else [], "layout": layout}
 
 
@@ -250,11 +224,7 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
 HOW_TO_READ_HEADS = say("Each cell is one head. The frame marks the chosen head.")
 HOW_TO_READ_SIGNED = say("The colour scale is centred on 0.")
 
-NUMBER = ".3~g"
-_CELL = 30  # pixels
-_LEAST_CELL = 13
-_MOST_HEIGHT = 560
-_MARGINS = 84
+_MARGINS, _LEAST_CELL, _CELL = 84, 13, 30  # pixels
 _MOST_HEADS_WRITTEN = 8  # heads beside each other whose numbers do not touch
 
 
@@ -283,32 +253,33 @@ def head_effects_spec(
     otherwise its end. `chosen` is block, layer and head; `group` heads share one key-value head, under one bracket. A
     click's index is a cell; `head_at` gives its head.
     """
-    starts = _starts(blocks)
-    rows = starts[-1] - 1 if blocks else 0
+    rows = _rows(blocks)
     n_heads = max((block.values.shape[1] for block in blocks), default=0)
-    values = _below_each_other(blocks, "values", np.nan)
-    texts, marked = _below_each_other(blocks, "says", ""), _below_each_other(blocks, "marked", False)
-    layout = _layout(blocks, starts, rows, n_heads, title, group)
+    values, texts, marked = (
+        _of_rows(rows, n_heads, *one) for one in (("values", np.nan), ("says", ""), ("marked", False))
+    )
+    layout = _layout(rows, n_heads, title, group)
     if not values.size:
         return {"data": [], "layout": layout}
     most = one_side(values)
     ends, scale = ((-most, most), theme.SIGNED_SCALE) if signed else ((0.0, most), theme.SCALES["neutral"])
     more = {"text": texts.tolist()} if texts.any() else {}
-    number = with_number(literal(value_name), f"%{{z:{NUMBER}}}")
+    number = with_number(literal(value_name), "%{z:.3~g}")
     says = hover("%{customdata[0]}, %{customdata[1]}", number, "%{text}" if more else "")
     drawn = drawable(values).astype(np.float32)
     data = cells(drawn, ends, scale, says, bar=colour_bar(literal(value_name)), gaps=(1, 1))
     data |= {"name": literal(value_name), "hoverongaps": False} | more
     if n_heads <= _MOST_HEADS_WRITTEN:
-        digits = _digits(values, most)
-        written = partial(_number, digits=digits, signed=signed)
-        layout["annotations"] += in_cells(values, values / most, lambda value, _: written(value))
+        there = values[np.isfinite(values)]
+        # As many digits behind the point as tell the largest numbers apart; none for counts.
+        digits = 0 if (there == np.round(there)).all() else int(np.clip(1 - np.floor(np.log10(most)), 2, 4))
+        layout["annotations"] += in_cells(values, values / most, lambda value, _: _number(value, digits, signed=signed))
     layout["annotations"] += [
         star | {"x": star["x"] + 0.4, "y": star["y"] - 0.12, "font": star["font"] | {"size": 15}}
         for star in in_cells(np.where(marked, values, np.nan), values / most, lambda *_: "*")
     ]
     if chosen is not None:
-        row, column = starts[chosen[0]] + chosen[1], chosen[2]
+        row, column = rows.index((blocks[chosen[0]], chosen[1])), chosen[2]
         layout["shapes"] = [frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5), width=3)]
     bracket(layout, n_heads, group)
     return {"data": [data], "layout": layout}
@@ -324,62 +295,47 @@ def head_at(blocks: Sequence[tuple[int, ...]], cell: tuple[int, int] | None) -> 
     return None
 
 
-def _below_each_other(blocks: Sequence[Block], field: str, empty: Any) -> np.ndarray:
-    """A field of all blocks [row, head], with an empty row between two."""
-    n_heads = max((block.values.shape[1] for block in blocks), default=0)
-    found = np.full((max(_starts(blocks)[-1] - 1, 0), n_heads), empty, object if empty == "" else None)
-    for block, start in zip(blocks, _starts(blocks), strict=False):
-        if (own := getattr(block, field)) is not None:
-            found[start : start + len(own), : own.shape[1]] = own
+_Rows = Sequence[tuple[Block, int] | None]
+"""The block and the layer of each row; None for the empty one between two blocks."""
+
+
+def _rows(blocks: Sequence[Block]) -> _Rows:
+    found: list[tuple[Block, int] | None] = []
+    for block in blocks:
+        found += [None] * bool(found) + [(block, layer) for layer in range(len(block.values))]
     return found
 
 
-def _starts(blocks: Sequence[Block]) -> list[int]:
-    """The first row of each block, and of one more; a row is left empty between two."""
-    starts = [0]
-    for block in blocks:
-        starts.append(starts[-1] + len(block.values) + 1)
-    return starts
+def _of_rows(rows: _Rows, n_heads: int, field: str, empty: Any) -> np.ndarray:
+    found = np.full((len(rows), n_heads), empty, object if empty == "" else None)
+    for place, row in enumerate(rows):
+        if row is not None and (own := getattr(row[0], field)) is not None:
+            found[place, : own.shape[1]] = own[row[1]]
+    return found
 
 
-def _layout(blocks: Sequence[Block], starts: Sequence[int], rows: int, n_heads: int, title: str, group: int) -> Spec:
+def _layout(rows: _Rows, n_heads: int, title: str, group: int) -> Spec:
     layout = base_layout(title, say("Head"), say("Layer")) | {"shapes": []}
     bare = {"tickmode": "array", "showgrid": False}
     heads = list(range(0, n_heads, -(-n_heads // 24) or 1))  # more numbers than that would not fit
     layout["xaxis"] |= bare | {"range": [-0.5, n_heads - 0.5], "tickvals": heads}
     layout["xaxis"] |= {"ticktext": [str(head + 1) for head in heads]}
-    each = [(start, n) for block, start in zip(blocks, starts, strict=False) for n in range(len(block.values))]
-    layout["yaxis"] |= bare | {"range": [rows - 0.5, -1.5], "tickvals": [start + layer for start, layer in each]}
-    layout["yaxis"] |= {"ticktext": [str(layer + 1) for _, layer in each]}
-    cell = np.clip((_MOST_HEIGHT - _MARGINS) / max(rows + 1, 1), _LEAST_CELL, _CELL)
-    layout["height"] = int(max(220, _MARGINS + cell * (rows + 1)))
+    there = [(place, *row) for place, row in enumerate(rows) if row is not None]
+    layout["yaxis"] |= bare | {"range": [len(rows) - 0.5, -1.5], "tickvals": [place for place, *_ in there]}
+    layout["yaxis"] |= {"ticktext": [str(layer + 1) for *_, layer in there]}
+    cell = np.clip((560 - _MARGINS) / max(len(rows) + 1, 1), _LEAST_CELL, _CELL)
+    layout["height"] = int(max(220, _MARGINS + cell * (len(rows) + 1)))
     at = {"xref": "x domain", "xanchor": "left", "yanchor": "middle"}
     layout["annotations"] = [
-        note(0, start - 0.75, literal(block.name)) | at for block, start in zip(blocks, starts, strict=False)
+        note(0, place - 0.75, literal(block.name)) | at for place, block, layer in there if layer == 0
+    ]
+    named = [
+        row and say("{attention}, layer {layer}", attention=literal(row[0].name), layer=bold(str(row[1] + 1)))
+        for row in rows
     ]
     columns = [bold(head_named(head, group)) for head in range(n_heads)]
-    layout["meta"] = {"cells": {"rows": _rows(blocks), "columns": columns}}
+    layout["meta"] = {"cells": {"rows": [name or "" for name in named], "columns": columns}}
     return layout
-
-
-def _rows(blocks: Sequence[Block]) -> list[str]:
-    """What each row is called on hover; the empty ones nothing."""
-    named: list[str] = []
-    for block in blocks:
-        named += [""] * bool(named)
-        named += [
-            say("{attention}, layer {layer}", attention=literal(block.name), layer=bold(str(layer + 1)))
-            for layer in range(len(block.values))
-        ]
-    return named
-
-
-def _digits(values: np.ndarray, most: float) -> int:
-    """How many digits behind the point tell the largest numbers apart; none for counts."""
-    finite = values[np.isfinite(values)]
-    if (finite == np.round(finite)).all():
-        return 0
-    return int(np.clip(1 - np.floor(np.log10(most)), 2, 4))
 
 
 def _number(value: float, digits: int, *, signed: bool) -> str:

@@ -29,7 +29,8 @@ HOW_TO_READ_RULES = say(
     "mark tokens whose actual score is lower or higher than the bar shows."
 )
 _MARKS = {"closed": "⊘", "lowered": "↓", "raised": "↑"}
-_FRAME = 110  # pixels of title and axis
+_SIGN: Spec = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
+_TICK: Spec = {"cliponaxis": False, "marker": _SIGN}
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def candidates_spec(
         rows.append(_Row(name, name, -1, others.probability, others.drawn_from))
     top = 76 * any(row.drawn_from is not None for row in rows)
     layout = _of_tokens(title, (row.label for row in rows), map(_at_the_edge, rows), (0.28, 60, top))
-    layout["height"] = int(np.clip(_FRAME + 10 + 24 * len(rows), 200, 560))
+    layout["height"] = int(np.clip(120 + 24 * len(rows), 200, 560))
     if not count:
         return {"data": [], "layout": layout}
     drawn = [say("sampling probability")] * (drawn_from is not None)
@@ -124,13 +125,11 @@ def candidates_spec(
     data = [_candidate_bars(rows, texts), whole_rows([row.id for row in rows], texts)]
     if drawn:
         own = np.array([row.probability for row in rows])
-        tick = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
-        look = {"cliponaxis": False, "marker": tick}
-        data.insert(1, layer("markers", own, np.arange(len(rows)), look, name=say("the model's own")))
+        data.insert(1, layer("markers", own, np.arange(len(rows)), _TICK, name=say("the model's own")))
     return {"data": data, "layout": layout}
 
 
-def _label(piece: str, chosen: bool, mark: str) -> str:
+def _label(piece: str, chosen: bool, mark: str = "") -> str:
     label = f"{mark} {literal(shortened(piece))}".strip()
     return f"✓ <b>{label}</b>" if chosen else label
 
@@ -160,13 +159,9 @@ def _of_tokens(title: str, labels: Iterable[str], at_edge: Iterable[str], sizes:
     layout["margin"] |= {"r": room + 4}
     if top:
         legend(layout, top)
-    layout["annotations"] = [at_the_edge(place, text, room) for place, text in enumerate(at_edge)]
+    aligned = {"xref": "paper", "xanchor": "right", "xshift": room, "yref": "y"}
+    layout["annotations"] = [note(1, place, text) | aligned for place, text in enumerate(at_edge)]
     return layout
-
-
-def at_the_edge(place: int, text: str, room: int) -> Spec:
-    """A number at the right edge, aligned with the others."""
-    return note(1, place, text) | {"xref": "paper", "xanchor": "right", "xshift": room, "yref": "y"}
 
 
 def _at_the_edge(row: _Row) -> str:
@@ -186,12 +181,11 @@ def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:
 
 
 def _on_hover(row: _Row) -> list[str]:
-    own, drawn = f"{row.probability:.4f}", "" if row.drawn_from is None else f"{row.drawn_from:.4f}"
-    numbers = [with_number(PROBABILITY, own)]
-    if drawn:
-        numbers = [with_number(say("sampling probability"), drawn),
-                   with_number(say("the model's own"), own)]  # fmt: skip
-    return [literal(row.note), *numbers]
+    own = f"{row.probability:.4f}"
+    if row.drawn_from is None:
+        return [literal(row.note), with_number(PROBABILITY, own)]
+    drawn = with_number(say("sampling probability"), f"{row.drawn_from:.4f}")
+    return [literal(row.note), drawn, with_number(say("the model's own"), own)]
 
 
 HOW_TO_READ_RESHAPED = say(
@@ -199,8 +193,7 @@ HOW_TO_READ_RESHAPED = say(
     "temperature. The bar is the sampling probability: top-k and top-p have removed some tokens, and the "
     "probabilities of the others are rescaled to sum to 1."
 )
-_RESHAPED_FRAME = 128  # pixels of title, names of the marks and axis
-_ROW = 27  # pixels
+_NAMED_FRAME = 128  # pixels of title, names of the marks and axis
 
 
 @dataclass(frozen=True)
@@ -224,30 +217,29 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
     """
     shown = [*rows, *([others[1]] if others is not None and others[0] else [])]
     texts = [say("cut off") if row.cut == 0 and row.id is not None else literal(chance(row.cut)) for row in shown]
-    layout = _of_tokens(title, map(_reshaped_label, shown), texts, (0.34, 64, 92))
-    layout["height"] = int(np.clip(_RESHAPED_FRAME + _ROW * len(shown), 220, 560))
+    labels = (row.name if row.id is None else _label(row.name, row.drawn) for row in shown)
+    layout = _of_tokens(title, labels, texts, (0.34, 64, 92))
+    layout["height"] = int(np.clip(_NAMED_FRAME + 27 * len(shown), 220, 560))
     if border is not None and 0 < border < len(rows):
         layout["shapes"] = [level(border - 0.5, "dash")]
-    table_of(
-        layout,
-        (say("token"), [row.name for row in shown]),
-        (say("id"), [row.id for row in shown]),
-        (say("the model's own"), [row.raw for row in shown]),
-        (say("tempered"), [row.tempered for row in shown]),
-        (say("sampling probability"), [row.cut for row in shown]),
-        (say("note"), [row.note for row in shown]),
-    )
+    names = say("the model's own"), say("tempered"), say("sampling probability")
+    raw, tempered, cut = ([getattr(row, field) for row in shown] for field in ("raw", "tempered", "cut"))
+    numbers = list(zip(names, (raw, tempered, cut), strict=True))
+    tokens, notes = [row.name for row in shown], [row.note for row in shown]
+    ids = [row.id for row in shown]
+    table_of(layout, (say("token"), tokens), (say("id"), ids), *numbers, (say("note"), notes))
+    heads = [on_lines(bold(row.name), literal(row.note)) for row in shown]
+    said = [[with_number(name, f"{value:.5f}") for value in values] for name, values in numbers]
+    hovers = [on_lines(*lines) for lines in zip(heads, *said, strict=True)]
     shades = [theme.TARGET_COLOR if row.drawn else theme.TARGET_PALE for row in shown]
     edges = {"color": theme.TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in shown]}
     diamond = {"symbol": "diamond-open", "size": 9, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
-    tick = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
-    cut, tempered, raw = (np.array([getattr(row, field) for row in shown]) for field in ("cut", "tempered", "raw"))
-    y, whole = np.arange(len(shown)), {"cliponaxis": False}
+    y = np.arange(len(shown))
     data = [
-        layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("sampling probability")),
-        layer("markers", tempered, y, whole | {"marker": diamond}, name=say("tempered")),
-        layer("markers", raw, y, whole | {"marker": tick}, name=say("the model's own")),
-        whole_rows([-1 if row.id is None else row.id for row in shown], [_reshaped_on_hover(row) for row in shown]),
+        layer("lying", np.array(cut), y, {"marker": {"color": shades, "line": edges}}, name=names[2]),
+        layer("markers", np.array(tempered), y, {"cliponaxis": False, "marker": diamond}, name=names[1]),
+        layer("markers", np.array(raw), y, _TICK, name=names[0]),
+        whole_rows([-1 if one is None else one for one in ids], hovers),
     ]
     return {"data": data, "layout": layout}
 
@@ -257,32 +249,12 @@ def others_named(count: int) -> str:
     return say_n("{n:,} other", "{n:,} others", count)
 
 
-def _reshaped_label(row: Shares) -> str:
-    if row.id is None:
-        return row.name
-    label = literal(shortened(row.name))
-    return f"✓ <b>{label}</b>" if row.drawn else label
-
-
-def _reshaped_on_hover(row: Shares) -> str:
-    return on_lines(
-        bold(row.name),
-        literal(row.note),
-        with_number(say("the model's own"), f"{row.raw:.5f}"),
-        with_number(say("tempered"), f"{row.tempered:.5f}"),
-        with_number(say("sampling probability"), f"{row.cut:.5f}"),
-    )
-
-
 # ------------------------------------------------------------------------------------------------ sampled outputs
 
 HOW_TO_READ_DRAWS = say(
     "Each row is one output. The bar is its share of the draws, with a 95 % interval for its probability. The tick "
     "is its probability after temperature, top-k and top-p; the diamond is the model's own probability."
 )
-_DRAWS_FRAME = 128  # pixels
-_DRAWS_ROW = 26  # pixels
-_DRAWS_LABEL = 28  # letters
 
 
 @dataclass(frozen=True)
@@ -291,11 +263,11 @@ class Drawn:
 
     text: str  # what it says
     count: int  # how often it was drawn
-    frequency: float  # its share of the draws, its probability where it was drawn from, that under the model
-    drawn: float  # its share of the draws, its probability where it was drawn from, that under the model
-    own: float  # its share of the draws, its probability where it was drawn from, that under the model
-    low: float  # the interval
-    high: float  # the interval
+    frequency: float  # its share of the draws
+    drawn: float  # its probability where it was drawn from
+    own: float  # that under the model
+    low: float  # where the interval of its probability begins
+    high: float  # and ends
     seed: int  # one that draws it
 
 
@@ -304,9 +276,10 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
     layout = base_layout(title, say("Share and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
     most = max((max(row.high, row.drawn, row.own) for row in rows), default=1.0)
     layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".2~f", "fixedrange": True}
-    listed(layout, (_draws_label(row.text, place == chosen) for place, row in enumerate(rows)))
+    labels = (literal(shortened(row.text, limit=28)) for row in rows)
+    listed(layout, (f"<b>{label}</b>" if place == chosen else label for place, label in enumerate(labels)))
     legend(layout, 92)
-    layout["height"] = int(np.clip(_DRAWS_FRAME + _DRAWS_ROW * len(rows), 200, 600))
+    layout["height"] = int(np.clip(_NAMED_FRAME + 26 * len(rows), 200, 600))
     table_of(
         layout,
         (say("output"), [row.text for row in rows]),
@@ -325,7 +298,7 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
     whiskers = {"type": "data", "symmetric": False, "array": high - shares, "arrayminus": shares - low}
     whiskers |= {"color": theme.MARK_COLOR, "thickness": 1, "width": 4}
     bars = {"marker": {"color": shades, "line": {"color": theme.TARGET_COLOR, "width": 1}}, "error_x": whiskers}
-    tick = {"symbol": "line-ns-open", "size": 15, "color": theme.MARK_COLOR, "line": {"width": 3}}
+    tick = _SIGN | {"size": 15, "line": {"width": 3}}
     diamond = {"symbol": "diamond-open", "size": 8, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
     y, whole = np.arange(len(rows)), {"cliponaxis": False}
     data = [
@@ -335,11 +308,6 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
         whole_rows([row.seed for row in rows], [_draws_on_hover(row) for row in rows], width=2 * most),
     ]
     return {"data": data, "layout": layout}
-
-
-def _draws_label(text: str, chosen: bool) -> str:
-    label = literal(shortened(text, limit=_DRAWS_LABEL))
-    return f"<b>{label}</b>" if chosen else label
 
 
 def _draws_on_hover(row: Drawn) -> str:
@@ -365,7 +333,6 @@ HOW_TO_READ_HIDDEN = say(
     "token. Pale bars are tokens that the model itself would have written. Click a bar to hide that token."
 )
 LOSS = say("Loss (nats)")
-PIECE = say("Given token")
 
 
 def piece_losses_spec(
@@ -378,7 +345,7 @@ def piece_losses_spec(
     best_probabilities: Sequence[float],
     chosen: int | None,
     title: str,
-    piece_axis: str = PIECE,
+    piece_axis: str = say("Given token"),
     guessing: float | None = None,
 ) -> Spec:
     """Draw the loss of each piece of a text, in nats.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from glassformer.charts import grammar, theme
@@ -22,8 +22,6 @@ from transformer.i18n import say, through
 
 Kind = Literal["attention", "cross", "linear", "norm", "table", "edge"]
 Side = Literal["source", "target"]
-
-_HOVER_LETTERS = 46
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +72,15 @@ class Stack:
 
 def hover_text(block: DiagramBlock) -> str:
     """The hover label of a block, in lines that fit a phone."""
-    lines = [bold(block.name)]
-    lines += [_wrapped(block.role), _wrapped(block.shape)]
-    if block.parameters is not None:
-        lines.append(with_number(say("Parameters"), f"{block.parameters:,}"))
-    if block.multiply_adds is not None:
-        lines.append(with_number(say("Multiply-adds"), f"{block.multiply_adds:,}"))
-    return on_lines(*lines, say("Click: {where}", where=literal(block.leads_to)))
+    counts = ((say("Parameters"), block.parameters), (say("Multiply-adds"), block.multiply_adds))
+    numbers = [with_number(name, f"{count:,}") for name, count in counts if count is not None]
+    there = say("Click: {where}", where=literal(block.leads_to))
+    return on_lines(bold(block.name), _wrapped(block.role), _wrapped(block.shape), *numbers, there)
 
 
 @through
 def _wrapped(text: str) -> str:
-    """A text in short lines."""
-    return "<br>".join(map(literal, textwrap.wrap(text, _HOVER_LETTERS)))
+    return "<br>".join(map(literal, textwrap.wrap(text, 46)))
 
 
 def block_table(blocks: Sequence[DiagramBlock]) -> dict[str, Any]:
@@ -107,64 +101,132 @@ HOW_TO_READ_ALONE = say(
     "Hover over a block for its sizes; click it to open its view."
 )
 
-_BLOCK, _NORM, _GAP = 26, 15, 7  # pixels
-_LABEL = 17
+_BLOCK, _NORM, _GAP, _LABEL = 26, 15, 7, 17  # pixels
 _LINE_WIDTH = 1.3
 
 
 @dataclass
-class _Drawing:
-    """The figure as it grows; x goes from 0 to 100, y counts pixels from the bottom."""
+class _Column:
+    """A stack as it is drawn from the bottom up; x goes from 0 to 100, y counts pixels from the bottom."""
 
+    side: Side
+    stream: float  # where the residual stream is
+    outer: float  # the two ends of blocks
+    inner: float
+    edge: float  # and the outer one of those that the whole stream goes through
+    y: float = _GAP  # how far it is drawn
     bars: list[tuple[DiagramBlock, Side, float, float, float, float]] = field(default_factory=list)
     pluses: list[tuple[DiagramBlock, Side, float, float]] = field(default_factory=list)
     shapes: list[Spec] = field(default_factory=list)
     notes: list[Spec] = field(default_factory=list)
     crossings: list[tuple[float, float]] = field(default_factory=list)
 
-    def line(self, *points: tuple[float, float], colour: str, arrow: bool = False) -> None:
+    def draw(self, stack: Stack) -> None:
+        """Draw a stack."""
+        self._inputs(stack)
+        bottom = self.y - _GAP - _BLOCK / 2
+        for layer in stack.layers:
+            self._layer(layer, pre=stack.pre)
+        reached = []
+        for block in stack.end:
+            reached += [self.y] * (block.kind != "norm")
+            self._on_stream(block)
+        self.line((self.stream, bottom), (self.stream, reached[0] - _GAP))
+        self.line((self.stream, reached[0] - _GAP), (self.stream, reached[0]), arrow=True)
+        for start in reached[1:]:  # what comes out of the last block does not belong to the stream
+            middle = (self.edge + self.inner) / 2
+            self.line((middle, start - _GAP), (middle, start), arrow=True)
+
+    def _inputs(self, stack: Stack) -> None:
+        """Ids and mask, the embedding and the positions that are added to it."""
+        split = self.outer + 0.55 * (self.inner - self.outer)
+        self._bar(stack.ids, (self.edge, split))
+        self._bar(stack.mask, (split + (2 if self.side == "source" else -2), self.inner))
+        middle = (self.edge + split) / 2
+        self.y += _BLOCK + _GAP
+        self.line((middle, self.y - _GAP), (middle, self.y), arrow=True)
+        self.line((self.stream, self.y + _BLOCK), (self.stream, self.y + 2 * _BLOCK))
+        self._on_stream(stack.embedding)
+        if stack.positions is not None:
+            self._bar(stack.positions)
+            self._plus(stack.positions, self.outer, self.y + _BLOCK / 2)
+            self.y += _BLOCK + _GAP
+
+    def _layer(self, layer: DiagramLayer, *, pre: bool) -> None:
+        bottom, left = self.y, self.side == "source"
+        self.y += _GAP
+        for sublayer in layer.sublayers:
+            self._sublayer(sublayer, pre=pre)
+        at = {"xanchor": "right" if left else "left", "yanchor": "bottom", "font": {"size": 12}, "borderpad": 0}
+        self.notes.append(grammar.note(self.inner, self.y, literal(layer.name)) | at)
+        self.y += _LABEL
+        across = {"x0": self.edge, "x1": self.inner + (1 if left else -1), "y0": bottom, "y1": self.y}
+        self.shapes.append({"type": "rect", "layer": "below", "line": grammar.edge(1, theme.MASK_LINE), **across})
+        self.y += _GAP
+
+    def _sublayer(self, sublayer: Sublayer, *, pre: bool) -> None:
+        """The branch of one sub-layer, from where it leaves the stream to where it is added."""
+        centre, start = (self.outer + self.inner) / 2, self.y
+        self.y += _GAP
+        if pre:
+            self._bar(sublayer.norm, height=_NORM)
+            self.y += _NORM + _GAP - 2
+        self.line((self.stream, start), (centre, start), (centre, start + _GAP), arrow=True)
+        self._bar(sublayer.block)
+        if sublayer.block.kind == "cross":
+            self.crossings.append((self.inner, self.y + _BLOCK / 2))
+        top = self.y + _BLOCK + _GAP
+        self.line((centre, self.y - _GAP), (centre, top))
+        self._plus(sublayer.plus, centre, top)
+        self.y = top + _GAP + 6
+        if not pre:
+            self._on_stream(sublayer.norm)
+
+    def _on_stream(self, block: DiagramBlock) -> None:
+        """A block that the whole stream goes through."""
+        height = _NORM if block.kind == "norm" else _BLOCK
+        self._bar(block, (self.edge, self.inner), height)
+        self.y += height + _GAP
+
+    def _bar(self, block: DiagramBlock, x: tuple[float, float] | None = None, height: float = _BLOCK) -> None:
+        x0, x1 = sorted(x or (self.outer, self.inner))
+        self.bars.append((block, self.side, x0, x1, self.y, self.y + height))
+
+    def _plus(self, block: DiagramBlock, start: float, y: float) -> None:
+        self.line((start, y), (self.stream + (1.6 if self.side == "source" else -1.6), y), arrow=True)
+        self.pluses.append((block, self.side, self.stream, y))
+
+    def line(self, *points: tuple[float, float], arrow: bool = False) -> None:
         """Join points; with an arrow at the last."""
-        style = {"color": colour, "width": _LINE_WIDTH}
+        colour = grammar.SIDES[self.side][1]
         for (x0, y0), (x1, y1) in itertools.pairwise(points):
             ends = {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
-            self.shapes.append({"type": "line", "layer": "below", "line": style, **ends})
+            self.shapes.append({"type": "line", "layer": "below", "line": grammar.edge(_LINE_WIDTH, colour), **ends})
         if arrow:
             (ax, ay), (x, y) = points[-2:]
             refs = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
             head = {"showarrow": True, "arrowhead": 2, "arrowwidth": _LINE_WIDTH, "arrowcolor": colour, "text": ""}
             self.notes.append({"x": x, "y": y, "ax": ax, "ay": ay, **refs, **head})
 
-
-@dataclass(frozen=True)
-class _Column:
-    """Where a stack stands: its stream, and the two ends of its blocks."""
-
-    side: Side
-    stream: float
-    outer: float
-    inner: float
-    edge: float
-
-    def moved(self, by: float) -> _Column:
-        """The same stack elsewhere."""
-        places = {name: getattr(self, name) + by for name in ("stream", "outer", "inner", "edge")}
-        return replace(self, **places)
-
-    @property
-    def centre(self) -> float:
-        return (self.outer + self.inner) / 2
-
-    @property
-    def colour(self) -> str:
-        return theme.SOURCE_COLOR if self.side == "source" else theme.TARGET_COLOR
+    def lead(self, memory: DiagramBlock, crossings: Sequence[tuple[float, float]]) -> None:
+        """Draw the way from the encoder's last block to every cross-attention."""
+        y = next((y0 + y1) / 2 for block, *_, y0, y1 in self.bars if block is memory)
+        heights = [y, *(height for _, height in crossings)]
+        self.line((self.inner, y), (_BETWEEN, y))
+        self.line((_BETWEEN, min(heights)), (_BETWEEN, max(heights)))
+        for end, height in crossings:
+            self.line((_BETWEEN, height), (end, height), arrow=True)
 
 
-_COLUMNS = {
-    "source": _Column("source", stream=3, outer=8, inner=46, edge=0.4),
-    "target": _Column("target", stream=97, outer=92, inner=54, edge=99.6),
-}
+def _column(side: Side, *, alone: bool) -> _Column:
+    """Where a stack stands: on its side, or in the middle."""
+    places = (3, 8, 46, 0.4) if side == "source" else (97, 92, 54, 99.6)
+    by = (25.0 if side == "source" else -25.0) * alone
+    stream, outer, inner, edge = (place + by for place in places)
+    return _Column(side, stream, outer, inner, edge)
+
+
 _BETWEEN = 50  # where the memory goes up
-_TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
 def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
@@ -172,24 +234,26 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
 
     Blocks of kind "cross" are joined to the memory. A click on a block returns its `place`.
     """
-    drawing = _Drawing()
-    columns = _COLUMNS
-    if len(stacks) == 1:
-        columns = {side: column.moved(_TO_THE_MIDDLE[side]) for side, column in _COLUMNS.items()}
-    tops = [_stack(drawing, stack, columns[stack.side]) for stack in stacks]
-    _memory(drawing, stacks[0].end[-1])
-    height = max(tops) + _GAP
+    columns = [_column(stack.side, alone=len(stacks) == 1) for stack in stacks]
+    for stack, column in zip(stacks, columns, strict=True):
+        column.draw(stack)
+    if crossings := columns[-1].crossings:
+        columns[0].lead(stacks[0].end[-1], crossings)
+    bars, pluses, shapes, notes = (
+        [one for column in columns for one in getattr(column, name)] for name in ("bars", "pluses", "shapes", "notes")
+    )
+    height = max(column.y for column in columns) + _GAP
     layout = base_layout(title, "", "") | {"barmode": "overlay", "bargap": 0, "hovermode": "closest"}
     hidden = {"visible": False, "fixedrange": True}
     layout["xaxis"] = hidden | {"range": [0, 100]}
     layout["yaxis"] = hidden | {"range": [0, height]}
-    layout |= {"height": int(height + 60), "shapes": drawing.shapes, "annotations": drawing.notes}
+    layout |= {"height": int(height + 60), "shapes": shapes, "annotations": notes}
     layout["meta"] = {
         "fixed_height": True,  # drawn in pixels: squeezed into a window, its texts would overlap
-        "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)]),
+        "table": block_table([one[0] for one in (*bars, *pluses)]),
     }
     read = HOW_TO_READ if len(stacks) > 1 else HOW_TO_READ_ALONE
-    return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout, "how_to_read": read}
+    return {"data": [_bars(bars), _plus_marks(pluses)], "layout": layout, "how_to_read": read}
 
 
 def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
@@ -198,160 +262,38 @@ def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
     return {**figure, "layout": {**layout, "meta": {**layout["meta"], "links": dict(links)}}}
 
 
-# ------------------------------------------------------------------------------------------------ one stack
+def _colours(kind: Kind, side: Side) -> tuple[str, str]:
+    """Of a block, and of its border."""
+    if kind in ("norm", "edge"):
+        return theme.MASK_COLOR, theme.MASK_LINE
+    pale, full = grammar.SIDES[side]
+    return pale if kind in ("attention", "cross") else str(theme.SCALES[side][0][1]), full
 
 
-def _stack(drawing: _Drawing, stack: Stack, column: _Column) -> float:
-    """Draw a stack; returns where it ends."""
-    y = _inputs(drawing, stack, column)
-    bottom = y - _GAP - _BLOCK / 2
-    for layer in stack.layers:
-        y = _layer(drawing, layer, column, y, pre=stack.pre)
-    ends = []
-    for block in stack.end:
-        ends.append((block, y))
-        y = _on_stream(drawing, block, column, y)
-    reached = [start for block, start in ends if block.kind != "norm"]
-    drawing.line((column.stream, bottom), (column.stream, reached[0] - _GAP), colour=column.colour)
-    drawing.line((column.stream, reached[0] - _GAP), (column.stream, reached[0]), colour=column.colour, arrow=True)
-    for start in reached[1:]:  # what comes out of the last block does not belong to the stream
-        middle = (column.edge + column.inner) / 2
-        drawing.line((middle, start - _GAP), (middle, start), colour=column.colour, arrow=True)
-    return y
-
-
-def _inputs(drawing: _Drawing, stack: Stack, column: _Column) -> float:
-    """Ids and mask, the embedding and the positions that are added to it."""
-    split = column.outer + 0.55 * (column.inner - column.outer)
-    y = _GAP
-    _bar(drawing, stack.ids, column, y, x=(column.edge, split))
-    _bar(drawing, stack.mask, column, y, x=(split + (2 if column.side == "source" else -2), column.inner))
-    middle = (column.edge + split) / 2
-    drawing.line((middle, y + _BLOCK), (middle, y + _BLOCK + _GAP), colour=column.colour, arrow=True)
-    y += _BLOCK + _GAP
-    _bar(drawing, stack.embedding, column, y, x=(column.edge, column.inner))
-    drawing.line((column.stream, y + _BLOCK), (column.stream, y + 2 * _BLOCK), colour=column.colour)
-    y += _BLOCK + _GAP
-    if stack.positions is None:
-        return y
-    _bar(drawing, stack.positions, column, y)
-    _plus(drawing, stack.positions, column, y + _BLOCK / 2, start=column.outer)
-    return y + _BLOCK + _GAP
-
-
-def _layer(drawing: _Drawing, layer: DiagramLayer, column: _Column, y: float, *, pre: bool) -> float:
-    bottom = y
-    y += _GAP
-    for sublayer in layer.sublayers:
-        y = _sublayer(drawing, sublayer, column, y, pre=pre)
-    left = column.side == "source"
-    drawing.notes.append(
-        {"x": column.inner, "y": y, "xanchor": "right" if left else "left", "yanchor": "bottom", "showarrow": False,
-         "text": literal(layer.name), "font": {"size": 12}, "borderpad": 0}
-    )  # fmt: skip
-    y += _LABEL
-    across = {"x0": column.edge, "x1": column.inner + (1 if left else -1), "y0": bottom, "y1": y}
-    drawing.shapes.append({"type": "rect", "layer": "below", "line": grammar.edge(1, theme.MASK_LINE), **across})
-    return y + _GAP
-
-
-def _sublayer(drawing: _Drawing, sublayer: Sublayer, column: _Column, y: float, *, pre: bool) -> float:
-    """The branch of one sub-layer, from where it leaves the stream to where it is added."""
-    start, up = y, y + _GAP
-    if pre:
-        _bar(drawing, sublayer.norm, column, up, height=_NORM)
-        up += _NORM + _GAP - 2
-    top = up + _BLOCK
-    stops = [(column.stream, start), (column.centre, start), (column.centre, start + _GAP)]
-    drawing.line(*stops, colour=column.colour, arrow=True)
-    _bar(drawing, sublayer.block, column, up)
-    if sublayer.block.kind == "cross":
-        drawing.crossings.append((column.inner, up + _BLOCK / 2))
-    drawing.line((column.centre, up - _GAP), (column.centre, top + _GAP), colour=column.colour)
-    _plus(drawing, sublayer.plus, column, top + _GAP, start=column.centre)
-    y = top + 2 * _GAP + 6
-    return y if pre else _on_stream(drawing, sublayer.norm, column, y)
-
-
-def _on_stream(drawing: _Drawing, block: DiagramBlock, column: _Column, y: float) -> float:
-    """A block that the whole stream goes through."""
-    height = _NORM if block.kind == "norm" else _BLOCK
-    _bar(drawing, block, column, y, x=(column.edge, column.inner), height=height)
-    return y + height + _GAP
-
-
-def _memory(drawing: _Drawing, memory: DiagramBlock) -> None:
-    """The way from the encoder's last block to every cross-attention."""
-    if not drawing.crossings:
-        return
-    x, y = next((_COLUMNS["source"].inner, (y0 + y1) / 2) for block, _, _, _, y0, y1 in drawing.bars if block is memory)
-    heights = [y, *(height for _, height in drawing.crossings)]
-    drawing.line((x, y), (_BETWEEN, y), colour=theme.SOURCE_COLOR)
-    drawing.line((_BETWEEN, min(heights)), (_BETWEEN, max(heights)), colour=theme.SOURCE_COLOR)
-    for end, height in drawing.crossings:
-        drawing.line((_BETWEEN, height), (end, height), colour=theme.SOURCE_COLOR, arrow=True)
-
-
-# ------------------------------------------------------------------------------------------------ marks
-
-
-def _bar(
-    drawing: _Drawing,
-    block: DiagramBlock,
-    column: _Column,
-    y: float,
-    *,
-    x: tuple[float, float] | None = None,
-    height: float = _BLOCK,
-) -> None:
-    x0, x1 = sorted(x or (column.outer, column.inner))
-    drawing.bars.append((block, column.side, x0, x1, y, y + height))
-
-
-def _plus(drawing: _Drawing, block: DiagramBlock, column: _Column, y: float, *, start: float) -> None:
-    near = column.stream + (1.6 if column.side == "source" else -1.6)
-    drawing.line((start, y), (near, y), colour=column.colour, arrow=True)
-    drawing.pluses.append((block, column.side, column.stream, y))
-
-
-def _fills(side: Side) -> dict[Kind, str]:
-    pale, paler = theme.SOURCE_PALE if side == "source" else theme.TARGET_PALE, str(theme.SCALES[side][0][1])
-    return {"attention": pale, "cross": pale, "linear": paler, "table": paler}
-
-
-def _bars(drawing: _Drawing) -> Spec:
-    blocks = [block for block, *_ in drawing.bars]
-    edges = {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1}
+def _bars(bars: Sequence[tuple[DiagramBlock, Side, float, float, float, float]]) -> Spec:
+    blocks, sides, x0, x1, y0, y1 = map(list, zip(*bars, strict=True))
+    colours = [_colours(block.kind, side) for block, side in zip(blocks, sides, strict=True)]
     look = {
-        "base": [x0 for _, _, x0, _, _, _ in drawing.bars],
-        "width": [y1 - y0 for *_, y0, y1 in drawing.bars],
+        "base": x0,
+        "width": [high - low for low, high in zip(y0, y1, strict=True)],
         "text": [literal(block.text) for block in blocks],
         "textposition": "inside",
         "insidetextanchor": "middle",
         "textangle": 0,
         "constraintext": "none",
         "textfont": {"size": [11 if block.kind == "norm" else 12.5 for block in blocks]},
-        "marker": {
-            "color": [_fills(side).get(block.kind, theme.MASK_COLOR) for block, side, *_ in drawing.bars],
-            "line": edges,
-        },
+        "marker": {"color": [fill for fill, _ in colours], "line": grammar.edge(1, [line for _, line in colours])},
     }
-    x = [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars]
-    return _said("lying", x, [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars], look, say("block"), blocks)
+    widths = [right - left for left, right in zip(x0, x1, strict=True)]
+    middles = [(low + high) / 2 for low, high in zip(y0, y1, strict=True)]
+    return _said("lying", widths, middles, look, say("block"), blocks)
 
 
-def _border(block: DiagramBlock, side: Side) -> str:
-    if block.kind in ("norm", "edge"):
-        return theme.MASK_LINE
-    return theme.SOURCE_COLOR if side == "source" else theme.TARGET_COLOR
-
-
-def _plus_marks(drawing: _Drawing) -> Spec:
-    colours = [_COLUMNS[side].colour for _, side, *_ in drawing.pluses]
-    marker = {"symbol": "circle-cross", "size": 13, "color": theme.MASK_COLOR, "line": grammar.edge(1.5, colours)}
-    look, blocks = {"cliponaxis": False, "marker": marker}, [block for block, *_ in drawing.pluses]
-    x, y = [x for _, _, x, _ in drawing.pluses], [y for *_, y in drawing.pluses]
-    return _said("markers", x, y, look, say("plus"), blocks)
+def _plus_marks(pluses: Sequence[tuple[DiagramBlock, Side, float, float]]) -> Spec:
+    blocks, sides, x, y = map(list, zip(*pluses, strict=True))
+    edges = grammar.edge(1.5, [grammar.SIDES[side][1] for side in sides])
+    marker = {"symbol": "circle-cross", "size": 13, "color": theme.MASK_COLOR, "line": edges}
+    return _said("markers", x, y, {"cliponaxis": False, "marker": marker}, say("plus"), blocks)
 
 
 def _said(

@@ -13,6 +13,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.hover import bold, hover
 from glassformer.charts.theme import Colour, Spec, base_layout, literal, ticks
+from transformer.i18n import joined
 
 Kind = Literal["bar", "lying", "markers", "lines", "lines+markers", "markers+text", "text"]
 
@@ -32,11 +33,9 @@ UNSEEN: Spec = {"marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}}}
 """Bars that only take hover and clicks."""
 NO_DATA: Spec = {"marker": {"color": "rgba(0,0,0,0)"}}
 """A line that is not saved as data."""
-HATCHED: Spec = {
-    "color": theme.MASK_COLOR,
-    "line": {"width": 0},
-    "pattern": {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": theme.MASK_COLOR, "size": 7, "solidity": 0.14},
-}
+_STRIPES: Spec = {"shape": "/", "fgcolor": theme.MASK_LINE, "size": 7, "solidity": 0.14}
+_GROUND: Spec = {"color": theme.MASK_COLOR, "line": {"width": 0}}
+HATCHED: Spec = _GROUND | {"pattern": _STRIPES | {"bgcolor": theme.MASK_COLOR}}
 
 # ------------------------------------------------------------------------------------------------ axes and table
 
@@ -88,9 +87,9 @@ def finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def numbered(pieces: Iterable[str], *, start: int = 1) -> list[str]:
-    """Each piece on hover, with its place."""
-    return [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces, start)]
+def numbered(pieces: Iterable[str]) -> list[str]:
+    """Each piece on hover, with its place, counted from 1 as the stepper counts steps."""
+    return [joined(": ", [str(place), bold(piece)]) for place, piece in enumerate(pieces, start=1)]
 
 
 # ------------------------------------------------------------------------------------------------ layers
@@ -183,8 +182,8 @@ def cells(
 
 def hatching(x: np.ndarray, y: np.ndarray) -> Spec:
     """Hatch an outline; it takes no hover and no click, so those reach the marks under it."""
-    pattern = {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.14}
-    return layer("lines", x, y) | {"line": {"width": 0}, "fill": "toself", "fillpattern": pattern}
+    look = {"line": {"width": 0}, "fill": "toself", "fillpattern": _STRIPES | {"bgcolor": "rgba(0,0,0,0)"}}
+    return layer("lines", x, y, look)
 
 
 def drawable(values: np.ndarray) -> np.ndarray:
@@ -192,10 +191,10 @@ def drawable(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def one_side(values: Iterable[Any], *, least: float = 1.0) -> float:
-    """The largest absolute value, without what is not finite; `least` if that is 0."""
+def one_side(values: Iterable[Any]) -> float:
+    """The largest absolute value, without what is not finite; 1 if that is 0."""
     numbers = np.abs(np.asarray(values))
-    return float(numbers[np.isfinite(numbers)].max(initial=0)) or least
+    return float(numbers[np.isfinite(numbers)].max(initial=0)) or 1.0
 
 
 # ------------------------------------------------------------------------------------------------ lines and notes
@@ -217,11 +216,9 @@ def upright(
     return found | ({"layer": "below"} if below else {})
 
 
-def level(
-    height: float, dash: str = "dot", *, colour: str = theme.GUIDE_COLOR, width: float = 1.5, xref: str = "paper"
-) -> Spec:
+def level(height: float, dash: str = "dot", *, colour: str = theme.GUIDE_COLOR, xref: str = "paper") -> Spec:
     """A horizontal line."""
-    line = {"color": colour, "width": width, "dash": dash}
+    line = {"color": colour, "width": 1.5, "dash": dash}
     return {"type": "line", "xref": xref, "x0": 0, "x1": 1, "y0": height, "y1": height, "line": line}
 
 

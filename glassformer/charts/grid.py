@@ -19,9 +19,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import GREY, PLACES, frame, note, upright
+from glassformer.charts.grammar import GREY, PLACES, frame, note, numbered, upright
 from glassformer.charts.heatmap import LOG_FLOOR, WEIGHT, follow_steps, heatmap_spec, part_tiles
-from glassformer.charts.hover import hover, italic, of_axis
+from glassformer.charts.hover import bold, hover, italic, of_axis
 from glassformer.charts.theme import (
     CLOSED,
     MARK_COLOR,
@@ -34,7 +34,7 @@ from glassformer.charts.theme import (
     shortened,
     subtitle,
 )
-from transformer.i18n import say
+from transformer.i18n import joined, say
 
 GRID, GRID_CLOSED = "grid", "grid-closed"
 """Mark the traces of a figure with `layout.meta.grid`: its weights, and its closed cells."""
@@ -94,12 +94,6 @@ def open_blocks(allowed: np.ndarray, size: int) -> np.ndarray:
     return np.asarray(np.logical_or.reduceat(np.logical_or.reduceat(each, edges[0], axis=1), edges[1], axis=2))
 
 
-def _tops(blocks: Blocks) -> np.ndarray:
-    """The largest weight of each head [layer, head], or the furthest from 0."""
-    tops: np.ndarray = np.nanmax(np.abs(np.nan_to_num(blocks.weights)), axis=(2, 3))
-    return np.where(tops > 0, tops, 1).astype(np.float32)
-
-
 def pack(blocks: Blocks, *, own_scale: bool, least: float, signed: bool = False) -> Spec:
     """Write maps as one byte per cell.
 
@@ -110,8 +104,11 @@ def pack(blocks: Blocks, *, own_scale: bool, least: float, signed: bool = False)
     Returns `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one per map;
     `least`.
     """
-    tops = _tops(blocks) if own_scale or signed else np.ones((1, 1), dtype=np.float32)
-    tops = tops.max(keepdims=True) if signed and not own_scale else tops
+    tops = np.ones((1, 1), dtype=np.float32)
+    if own_scale or signed:
+        furthest = np.abs(np.nan_to_num(blocks.weights)).max(axis=(2, 3))  # from 0 [layer, head]
+        tops = np.where(furthest > 0, furthest, 1).astype(np.float32)
+        tops = tops if own_scale else tops.max(keepdims=True)
     codes = base64.b64encode(_codes(blocks, tops, least, signed=signed).tobytes()).decode("ascii")
     return {"codes": codes, "tops": [float(top) for top in tops.ravel()], "least": least, "signed": signed}
 
@@ -201,8 +198,6 @@ HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 
 _MARGINS = 150  # pixels of title, axis and names of keys
 _LEAST_TILE = 26  # pixels of a layer: lower ones look alike
-_PIECE_CHARACTERS = 48
-_MOST_FRAMED = 40  # rows of all tiles of a column
 
 
 def grid_spec(
@@ -240,9 +235,16 @@ def grid_spec(
     shape = (*(maps.weights if isinstance(maps, Blocks) else maps).shape[:2], len(queries), len(keys))
     layout = _layout(shape, title, width)
     signed, log = colour == "signed", log and colour != "signed"
-    blocks = maps if isinstance(maps, Blocks) else _pooled(maps, shape, allowed, most_cells, signed=signed)
-    if blocks is None:
-        return {"data": [], "layout": layout}
+    if isinstance(maps, Blocks):
+        blocks = maps
+    else:
+        open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
+        if maps.ndim != 4 or maps.shape != shape or open_cells.shape not in (shape[2:], (shape[0], *shape[2:])):
+            raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {shape[2]} x {shape[3]} labels.")
+        if not maps.size:
+            return {"data": [], "layout": layout}
+        numbers = np.asarray(maps, dtype=np.float32)
+        blocks = pooled(numbers, open_cells, block_size(shape, most_cells), signed=signed)
     layout["meta"] = {
         GRID: {
             **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0, signed=signed),
@@ -267,18 +269,6 @@ def grid_spec(
     return {"data": data, "layout": layout}
 
 
-def _pooled(
-    maps: np.ndarray, shape: tuple[int, ...], allowed: np.ndarray | None, most_cells: int, *, signed: bool
-) -> Blocks | None:
-    """The blocks of maps; None if there is nothing to draw."""
-    open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
-    if maps.ndim != 4 or maps.shape != shape or open_cells.shape not in (shape[2:], (shape[0], *shape[2:])):
-        raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {shape[2]} x {shape[3]} labels.")
-    if not maps.size:
-        return None
-    return pooled(np.asarray(maps, dtype=np.float32), open_cells, block_size(shape, most_cells), signed=signed)
-
-
 def _whole_spec(*args: Any, **options: Any) -> Spec:
     """`grid_spec` with every cell's number and names, for those who have no browser side of ours."""
     return unpacked(grid_spec(*args, **options))
@@ -297,28 +287,22 @@ def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
 def follow_in_tiles(spec: Spec, queries: Sequence[int]) -> None:
     """Have the browser mark the current step's query in every tile; the maps are not empty."""
     packed = spec["layout"]["meta"][GRID]
-    n_rows, n_columns = len(packed["queries"]), len(packed["keys"])
-    follow_steps(
-        spec,
-        [query // packed["block"] for query in queries],
-        n_rows=n_rows,
-        n_columns=n_columns * len(packed["heads"]),
-        starts=range(0, n_rows * len(packed["layers"]), n_rows),
-        most_framed=_MOST_FRAMED,
-    )
+    n_rows, n_columns = len(packed["queries"]), len(packed["keys"]) * len(packed["heads"])
+    rows, starts = [query // packed["block"] for query in queries], range(0, n_rows * len(packed["layers"]), n_rows)
+    follow_steps(spec, rows, n_rows=n_rows, n_columns=n_columns, starts=starts, most_framed=40)
 
 
 def _labels(pieces: Sequence[str], size: int) -> list[str]:
     """Name each row or column of a tile; a block by its first and last piece."""
-    names = [literal(shortened(piece, limit=_PIECE_CHARACTERS)) for piece in pieces]
+    names = [shortened(piece, limit=48) for piece in pieces]
     if size == 1:
-        return [f"{place}: <b>{name}</b>" for place, name in enumerate(names, start=1)]
-    blocks = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
+        return numbered(names)
+    ends = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
+    both = (joined(" … ", [bold(names[first]), bold(names[last])]) for first, last in ends)
     return [
-        say("{first} to {last}: {pieces}", first=first + 1, last=last + 1,
-            pieces=f"<b>{names[first]}</b> … <b>{names[last]}</b>")
-        for first, last in blocks
-    ]  # fmt: skip
+        say("{first} to {last}: {pieces}", first=first + 1, last=last + 1, pieces=pieces)
+        for (first, last), pieces in zip(ends, both, strict=True)
+    ]
 
 
 def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
@@ -471,10 +455,8 @@ def one_map(
         weights = attention.weights[layer].mean(axis=0)
         name = say("layer {layer}, mean of its {n_heads} heads", layer=layer + 1, n_heads=heads)
     else:
-        weights, name = (
-            attention.weights[layer, head],
-            say("layer {layer}, head {head}", layer=layer + 1, head=head + 1),
-        )
+        weights = attention.weights[layer, head]
+        name = say("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
     most = float(np.abs(weights).max(initial=0.0)) or 1.0
     return as_figure(heatmap_spec)(
         weights,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import GREY, along, cells, frame, hatching
-from glassformer.charts.hover import bold, italic, of_cell, with_number
+from glassformer.charts.grammar import GREY, along, cells, frame, hatching, numbered
+from glassformer.charts.hover import italic, of_cell, with_number
 from glassformer.charts.theme import CLOSED, MARK_COLOR, Colour, Spec, base_layout, colour_bar, literal, subtitle
 from transformer.i18n import joined, say
 
@@ -38,18 +38,14 @@ def shortened(drawn: np.ndarray) -> tuple[np.ndarray, int | None]:
     if drawn.size <= MOST_EXACT:
         return drawn, None
     if drawn.size <= MOST_FIVE:
-        short, digits = _three_bytes(drawn), THREE_BYTE_DIGITS
+        # float32 with 16 bits of fraction
+        rounded = ((drawn.view(np.uint32) + np.uint32(0x80)) & np.uint32(0xFFFFFF00)).view(np.float32)
+        short, digits = np.where(np.isfinite(drawn) & np.isfinite(rounded), rounded, drawn), THREE_BYTE_DIGITS
     elif np.nanmax(np.abs(drawn), initial=0) < np.finfo(np.float16).max:
         short, digits = drawn.astype(np.float16), HALF_DIGITS
     else:
         return drawn, None
     return short, None if np.array_equal(short, drawn, equal_nan=True) else digits
-
-
-def _three_bytes(drawn: np.ndarray) -> np.ndarray:
-    """Round float32 to 16 bits of fraction."""
-    rounded = ((drawn.view(np.uint32) + np.uint32(0x80)) & np.uint32(0xFFFFFF00)).view(np.float32)
-    return np.where(np.isfinite(drawn) & np.isfinite(rounded), rounded, drawn)
 
 
 ROWS_AND_COLUMNS = say(
@@ -64,11 +60,9 @@ LOG_FLOOR = 1e-4
 NUMBER = ".4~g"
 """How hover writes a number: four significant digits, so that nothing small reads as 0."""
 
-_FRAME = 150  # pixels of title and axis
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
 ROUNDED = say("numbers are rounded to three significant digits")
-_ROUNDED_NUMBER = ".3~g"
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
 
 
@@ -106,19 +100,22 @@ def heatmap_spec(
     the map says so. In that case `table` makes the columns of a table with the exact numbers. Raises ValueError if
     the sizes do not fit together, or a value on a logarithmic scale is negative.
     """
-    values = np.asarray(weights, dtype=np.float32)
+    values, expected = np.asarray(weights, dtype=np.float32), (len(queries), len(keys))
     open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
-    _check(values, open_cells, len(queries), len(keys))
+    if values.shape != expected:
+        raise ValueError(f"The map is {values.shape}, its labels {expected}: give one label for each row and column.")
+    if open_cells.shape != expected:
+        raise ValueError(f"The mask is {open_cells.shape}, the map {expected}: give a mask of the same size.")
     layout = _layout(queries, keys, title, query_axis, key_axis)
     if not values.size:
         return {"data": [], "layout": layout}
     drawn = np.where(open_cells, values, np.nan)
     names = (query_axis if named[0] else "", key_axis if named[1] else "")
-    low, high = limits if limits is not None else _own_limits(drawn)
+    low, high = limits if limits is not None else ends_of(drawn)
     ends, bar = _log_scale(drawn, high, value_name) if log else ((low, high), colour_bar(literal(value_name)))
     sent, digits = shortened(drawn)
     name, field = literal(value_name), "customdata[2]" if log else "z"
-    form = _ROUNDED_NUMBER if digits == HALF_DIGITS else number
+    form = ".3~g" if digits == HALF_DIGITS else number
     says = of_cell(names, with_number(name, f"%{{{field}:{form}}}"))
     data = [cells(sent, ends, theme.SCALES[colour], says, bar=bar, gaps=_gaps(sent)) | {"hoverongaps": False}]
     data[0]["name"] = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
@@ -142,27 +139,14 @@ def heatmap_spec(
     return {"data": data, "layout": layout, "table": columns}
 
 
-def _check(values: np.ndarray, allowed: np.ndarray, rows: int, columns: int) -> None:
-    expected = (rows, columns)
-    if values.shape != expected:
-        raise ValueError(f"The map is {values.shape}, its labels {expected}: give one label for each row and column.")
-    if allowed.shape != expected:
-        raise ValueError(f"The mask is {allowed.shape}, the map {expected}: give a mask of the same size.")
-
-
 def _layout(queries: Sequence[str], keys: Sequence[str], title: str, query_axis: str, key_axis: str) -> dict[str, Any]:
     layout = base_layout(title, key_axis, query_axis)
     # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
     along(layout, keys)
     along(layout, queries, axis="yaxis")
-    layout["height"] = int(np.clip(_FRAME + 26 * len(queries), 240, 640))
-    layout["meta"]["cells"] = {"rows": _numbered(queries), "columns": _numbered(keys)}
+    layout["height"] = int(np.clip(150 + 26 * len(queries), 240, 640))
+    layout["meta"]["cells"] = {"rows": numbered(queries), "columns": numbered(keys)}
     return layout
-
-
-def _numbered(pieces: Sequence[str]) -> list[str]:
-    """Name each place on hover; counted from 1, as the stepper counts steps."""
-    return [joined(": ", [str(place), bold(piece)]) for place, piece in enumerate(pieces, start=1)]
 
 
 def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> tuple[tuple[float, float], Spec]:
@@ -185,13 +169,13 @@ def _gaps(values: np.ndarray) -> tuple[int, int]:
     return gap, gap
 
 
-def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
-    finite = drawn[np.isfinite(drawn)]
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+def ends_of(values: np.ndarray, none: tuple[float, float] = (0.0, 1.0)) -> tuple[float, float]:
+    """The least and the largest number; `none` where there is none."""
+    there = values[np.isfinite(values)]
+    return (float(there.min()) + 0.0, float(there.max()) + 0.0) if there.size else none  # −0 is 0
 
 
 def _by_reason(closed: np.ndarray, reason: str | Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Each reason and the cells that it closes."""
     if isinstance(reason, str):
         yield reason, closed
         return
@@ -218,21 +202,15 @@ def _rectangles(closed: np.ndarray) -> np.ndarray:
     for row in range(1, len(closed) + 1):
         if row < len(closed) and np.array_equal(closed[row], closed[first]):
             continue
-        for left, right in _runs(closed[first]):
+        edges = np.flatnonzero(np.diff(closed[first], prepend=False, append=False)) - 0.5  # of runs of True
+        for left, right in edges.reshape(-1, 2).tolist():
             top, bottom = first - 0.5, row - 0.5
             corners += [(left, top), (right, top), (right, bottom), (left, bottom), (left, top), (np.nan, np.nan)]
         first = row
     return np.array(corners, dtype=np.float32)
 
 
-def _runs(row: np.ndarray) -> list[tuple[float, float]]:
-    """Edges of each unbroken run of True in a row."""
-    steps = np.flatnonzero(np.diff(np.concatenate(([False], row, [False])).astype(np.int8)))
-    return [(start - 0.5, stop - 0.5) for start, stop in steps.reshape(-1, 2).tolist()]
-
-
 def _frames(shape: tuple[int, ...], row: int | None, cell: tuple[int, int] | None) -> list[Spec]:
-    """Lines around a row and around a cell, where there is one."""
     rows, columns = shape
     frames = []
     if row is not None and 0 <= row < rows:
@@ -333,7 +311,6 @@ def heads_columns(
 
 HOW_TO_READ_MARK = say("The row of the current step is marked.")
 
-_MOST_BOLD = 64  # rows; above this a bold frame would hide its row
 _POINTERS: list[Spec] = [
     {"type": "path", "xref": "paper", "xsizemode": "pixel", "xanchor": edge, "ysizemode": "pixel", "path": path,
      "fillcolor": MARK_COLOR, "line": {"width": 0}}
@@ -359,17 +336,13 @@ def follow_steps(
     wrong = [row for row in rows if row is not None and not 0 <= row < n_rows]
     if wrong:
         raise ValueError(f"Row {wrong[0]} of a map with {n_rows}.")
-    total = n_rows * len(starts)
-    line = {"color": MARK_COLOR, "width": 2 if total <= _MOST_BOLD else 1}
-    frame = {"type": "rect", "x0": -0.5, "x1": n_columns - 0.5, "line": line}
-    layout, framed = spec["layout"], total <= most_framed
-    layout.setdefault("meta", {})["follow"] = {
-        "rows": list(rows),
-        "starts": list(starts),
-        "marks": [frame] if framed else _POINTERS,
-    }
-    if not framed:
+    total, layout, marks = n_rows * len(starts), spec["layout"], _POINTERS
+    if total <= most_framed:
+        line = {"color": MARK_COLOR, "width": 2 if total <= 64 else 1}  # a bold frame would hide a low row
+        marks = [{"type": "rect", "x0": -0.5, "x1": n_columns - 0.5, "line": line}]
+    else:
         layout["yaxis"]["ticklabelstandoff"] = 8  # pixels, the room of a pointer
+    layout.setdefault("meta", {})["follow"] = {"rows": list(rows), "starts": list(starts), "marks": marks}
 
 
 # ------------------------------------------------------------------------------------------------ prompt, output
@@ -379,7 +352,6 @@ HOW_TO_READ_PROMPT = say(
     "below it the output; columns left of the vertical line are the prompt."
 )
 
-_ROOM = 18  # pixels above the plot for the names
 _LINE: Spec = {"type": "line", "line": {"color": MARK_COLOR, "width": 1.5, "dash": "dot"}}
 
 
@@ -391,18 +363,18 @@ def part_map(spec: Spec, *, row: int | None, column: int | None) -> None:
     """
     layout = spec["layout"]
     shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])
+    prompt, output = say("prompt", about="part of a map"), say("output", about="part of a map")
     name = {"showarrow": False, "font": {"size": 12}}
     if row is not None and row > 0:
         shapes.append({**_LINE, "xref": "x domain", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5})
         beside = {**name, "xref": "x domain", "x": 1, "xanchor": "right", "xshift": -4, "yref": "y", "y": row - 0.5}
-        names.append({**beside, "yanchor": "bottom", "text": say("prompt", about="part of a map")})
-        names.append({**beside, "yanchor": "top", "text": say("output", about="part of a map")})
+        names += [{**beside, "yanchor": "bottom", "text": prompt}, {**beside, "yanchor": "top", "text": output}]
     if column is not None and column > 0:
         shapes.append({**_LINE, "yref": "y domain", "y0": 0, "y1": 1, "x0": column - 0.5, "x1": column - 0.5})
         above = {**name, "yref": "y domain", "y": 1, "yanchor": "bottom", "xref": "x", "x": column - 0.5}
-        names.append({**above, "xanchor": "right", "xshift": -4, "text": say("prompt", about="part of a map")})
-        names.append({**above, "xanchor": "left", "xshift": 4, "text": say("output", about="part of a map")})
-        layout["margin"]["t"] += _ROOM
+        names.append({**above, "xanchor": "right", "xshift": -4, "text": prompt})
+        names.append({**above, "xanchor": "left", "xshift": 4, "text": output})
+        layout["margin"]["t"] += 18  # pixels for the names
 
 
 def part_tiles(layout: Spec, drawn: tuple[int, ...], *, row: float, column: float) -> None:

@@ -1,4 +1,4 @@
-"""Counts as bars: distributions of numbers, pre-activations under their function, and the votes of a class."""
+"""Counts as bars: costs of components, distributions of numbers, pre-activations under their function, votes."""
 
 import itertools
 import math
@@ -8,10 +8,61 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import SIDES, layer, legend, stroke, table, upright
-from glassformer.charts.hover import bold, hover, with_number
+from glassformer.charts.grammar import SIDES, layer, legend, listed, stroke, table, table_of, upright
+from glassformer.charts.hover import bold, hover, on_lines, with_number
 from glassformer.charts.theme import GUIDE_COLOR, SOURCE_COLOR, Colour, Spec, base_layout, literal, shortened
 from transformer.i18n import joined, say
+
+HOW_TO_READ_SHARES = say(
+    "Each pair of bars is one component: its share of all parameters and its share of all multiply-adds. The bars "
+    "of one colour sum to 100 %."
+)
+
+
+def cost_shares_spec(
+    names: Sequence[str], parameters: Sequence[int], multiply_adds: Sequence[int], *, title: str
+) -> Spec:
+    """Draw each component's share of the learned parameters and of the multiply-adds of a pass, the first on top."""
+    if not len(names) == len(parameters) == len(multiply_adds):
+        raise ValueError(
+            f"{len(names)} names, {len(parameters)} counts of parameters and {len(multiply_adds)} of multiply-adds: "
+            "give one of each for every component."
+        )
+    layout = base_layout(title, say("Share (%)"), "") | {"barmode": "group", "bargap": 0.3, "bargroupgap": 0}
+    layout["height"] = 130 + 40 * len(names)
+    legend(layout, 80)
+    listed(layout, map(literal, names))
+    traces = [
+        _shares(say("Parameters"), parameters, names, str(theme.SCALES["neutral"][1][1])),
+        _shares(say("Multiply-adds"), multiply_adds, names, theme.NEUTRAL_COLOR),
+    ]
+    first, second = (trace["x"] for trace in traces)
+    layout["xaxis"] |= {"range": [0, max(1.0, 1.22 * max([*first, *second], default=0.0))], "nticks": 6}
+    layout["xaxis"] |= {"fixedrange": True}
+    table_of(
+        layout,
+        (say("Component"), names),
+        (say("Parameters"), parameters),
+        (say("Share of parameters (%)"), first),
+        (say("Multiply-adds"), multiply_adds),
+        (say("Share of multiply-adds (%)"), second),
+    )
+    return {"data": traces, "layout": layout, "how_to_read": HOW_TO_READ_SHARES}
+
+
+def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:
+    shares = [100 * count / (sum(counts) or 1) for count in counts]
+    pairs = list(zip(counts, shares, strict=True))
+    written = [f"{share:.1f}" if count else "0" for count, share in pairs]
+    said = [
+        say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share)
+        for count, share in pairs
+    ]
+    texts = [on_lines(literal(label), text) for label, text in zip(names, said, strict=True)]
+    look = {"text": written, "textposition": "outside", "textfont": {"size": 11}, "cliponaxis": False}
+    look |= {"marker": {"color": colour}}
+    return layer("lying", shares, list(range(len(names))), look, name=name, texts=texts)
+
 
 HOW_TO_READ_SPREAD = say(
     "The range from the smallest to the largest number is divided into equal intervals; each bar counts the "
@@ -98,12 +149,11 @@ def pre_activations_spec(
     drawn = np.nan_to_num([*values, *slopes])
     low, high = min(0.0, float(drawn.min(initial=0))), float(drawn.max(initial=0)) or 1.0
     most = float(max(np.max(everywhere, initial=0), np.max(here, initial=0))) or 1.0
-    layout["yaxis"] |= {"range": [1.2 * most * low / high, 1.05 * most], "tickformat": ".0%", "nticks": 6}
-    layout["yaxis"] |= {"fixedrange": True}
+    both = {"nticks": 6, "fixedrange": True}
+    layout["yaxis"] |= both | {"range": [1.2 * most * low / high, 1.05 * most], "tickformat": ".0%"}
     right = {"text": say("{function}(x) and its slope", function=literal(function)), "standoff": 8}
-    layout["yaxis2"] = {"title": right, "overlaying": "y", "side": "right", "automargin": True, "showgrid": False}
-    layout["yaxis2"] |= {"zeroline": False, "nticks": 6, "fixedrange": True, "tickmode": "auto"}
-    layout["yaxis2"] |= {"range": [1.2 * low, 1.05 * high]}
+    layout["yaxis2"] = both | {"title": right, "overlaying": "y", "side": "right", "automargin": True}
+    layout["yaxis2"] |= {"showgrid": False, "zeroline": False, "tickmode": "auto", "range": [1.2 * low, 1.05 * high]}
     pale, full = SIDES[colour]
     middles, everyone = (edges[1:] + edges[:-1]) / 2, say("all tokens")
     bins = [say("x from {low:.3f} to {high:.3f}", low=low, high=high) for low, high in itertools.pairwise(edges)]
@@ -127,12 +177,10 @@ def _binned(whose: str) -> str:
 # ------------------------------------------------------------------------------------------------ votes
 
 HOW_TO_READ_VOTES = say("Each bar shows how many people chose that answer.")
-_LABEL: Final = 40  # characters
 _BAR, _AROUND = 34, 120  # pixels
 _LARGE: Final = 1.6  # for a wall, beside what a presentation enlarges
 RIGHT: Final = "✓"
-_NAMES: Final = (say("This round"), say("Previous round"))
-_COLORS: Final = (SOURCE_COLOR, GUIDE_COLOR)
+_ROUNDS: Final = ((say("This round"), SOURCE_COLOR), (say("Previous round"), GUIDE_COLOR))
 
 
 def votes_spec(
@@ -148,15 +196,15 @@ def votes_spec(
     `rounds` are counts [round, choice] of the latest round, and of the one before if there was one. `right` is the
     choice marked as right; `large` letters can be read across a classroom.
     """
-    if not 1 <= len(rounds) <= len(_NAMES) or any(len(counts) != len(choices) for counts in rounds):
+    if not 1 <= len(rounds) <= len(_ROUNDS) or any(len(counts) != len(choices) for counts in rounds):
         raise ValueError(f"{[len(counts) for counts in rounds]} counts for {len(choices)} choices: give one each.")
     places, most = list(range(len(choices))), max(1, *(count for counts in rounds for count in counts))
     layout = base_layout(title, "", "")
-    labels = [literal(shortened(one, limit=_LABEL)) for one in choices]
+    labels = [literal(shortened(one, limit=40)) for one in choices]
     if right is not None:
         labels[right] = joined(" ", [RIGHT, labels[right]])
-    layout["yaxis"] |= {"tickvals": places, "ticktext": labels}
-    layout["yaxis"] |= {"range": [len(choices) - 0.5, -0.5], "automargin": True, "showgrid": False}
+    rows = {"tickvals": places, "ticktext": labels, "range": [len(choices) - 0.5, -0.5]}
+    layout["yaxis"] |= rows | {"automargin": True, "showgrid": False}
     tick = next(step for step in (1, 2, 5, 10, 20, 50) if most / step <= 10)
     layout["xaxis"] |= {"range": [0, most * 1.12], "dtick": tick}
     legend(layout, 92 if len(rounds) > 1 else layout["margin"]["t"])
@@ -164,7 +212,7 @@ def votes_spec(
     layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.05, "showlegend": len(rounds) > 1}
     layout["height"] = _AROUND + _BAR * len(choices) * len(rounds) + _BAR * len(choices) // 2
     texts, bars = [bold(choice) for choice in choices], []
-    for name, colour, counts in zip(_NAMES, _COLORS, rounds, strict=False):
+    for (name, colour), counts in zip(_ROUNDS, rounds, strict=False):
         look = {"text": [str(count) for count in counts], "textposition": "outside", "cliponaxis": False}
         look |= {"marker": {"color": colour}}
         says = hover("%{hovertext}", with_number(name, "%{x}"))

@@ -53,6 +53,14 @@ def _without_name(template: str) -> str:
     return f"{template}<extra></extra>"
 
 
+LOGIT = say("Amount added to the logit")
+
+
+def adds_to_logit(name: str, value: float) -> str:
+    """A part of a sum that is a logit, on hover; its name is not yet escaped."""
+    return on_lines(bold(name), with_number(LOGIT, f"{value:+.4g}"))
+
+
 def of_axis(axis: str, which: str) -> str:
     """One row or column on hover, such as "Query 3"; the axis is already escaped."""
     return say("{axis} {which}", axis=axis, which=which)

@@ -21,9 +21,10 @@ from glassformer.charts.grammar import (
     lying,
     lying_bars,
     numbered,
+    one_side,
     table_of,
 )
-from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.heatmap import ends_of, heatmap_spec
 from glassformer.charts.hover import bold, hover, on_lines, with_number
 from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, literal, shortened, subtitle
 from transformer.i18n import joined, say
@@ -81,8 +82,7 @@ def heat(
     columns and between rows. `written` is the form of numbers in their cells.
     """
     if signed:
-        there = what.values if look.get("allowed") is None else what.values[look["allowed"]]
-        most = max(map(abs, _ends(there))) or 1.0
+        most = one_side(what.values if look.get("allowed") is None else what.values[look["allowed"]])
         look["limits"] = (-most, most)
     spec = heatmap_spec(
         what.values,
@@ -111,7 +111,7 @@ def heat(
             shares = (cells["z"] - cells["zmin"]) / ((cells["zmax"] - cells["zmin"]) or 1.0)
             notes = in_cells(cells["z"], shares, lambda value, _: formatted(value, written))
             layout["annotations"] = [one | {"font": one["font"] | {"size": 11}} for one in notes]
-    low, high = _ends(what.values)
+    low, high = ends_of(what.values, (0.0, 0.0))
     alt = say(
         "{title}. {n} rows ({rows}) and {m} columns ({columns}); {value}: {low:.3g} to {high:.3g}.", title=title,
         n=len(rows.labels), rows=rows.title, m=len(columns.labels), columns=columns.title, value=what.name,
@@ -152,18 +152,14 @@ def bars(
     clicks = list(range(len(values)) if places.clicks is None else places.clicks)
     pale, full = SIDES[places.side]
     strong = values >= 0 if signed else [chosen in (None, click) for click in clicks]
-    names = places.on_hover
     series, axis = (what, *also), axis or capitalised(what.name)
-    each = zip(
-        *([with_number(literal(one.name), formatted(value, one.form)) for value in one.values] for one in series),
-        strict=True,
-    )
+    said = [[with_number(literal(one.name), formatted(value, one.form)) for value in one.values] for one in series]
     look = {
         "marker": {"color": [full if one else pale for one in strong]},
-        "hovertext": [on_lines(name, *lines) for name, lines in zip(names, each, strict=True)],
+        "hovertext": [on_lines(*lines) for lines in zip(places.on_hover, *said, strict=True)],
         "customdata": clicks,
     }
-    ends_of_scale = 0.0, *_ends(values)
+    ends_of_scale = 0.0, *ends_of(values, (0.0, 0.0))
     low, high = min(ends_of_scale), max(ends_of_scale) or 1.0
     if ends:
         layout = lying(title, axis, places.title, [shortened(label) for label in places.names])
@@ -197,12 +193,6 @@ def formatted(value: float, form: str) -> str:
     """A number in a form of Python's, with the minus sign of Plotly's own numbers."""
     text = format(float(value), form)
     return f"−{text[1:]}" if text.startswith("-") else text
-
-
-def _ends(values: np.ndarray) -> tuple[float, float]:
-    """The least and the largest number; 0 where there is none."""
-    there = values[np.isfinite(values)]
-    return (float(there.min()) + 0.0, float(there.max()) + 0.0) if there.size else (0.0, 0.0)  # −0 is 0
 
 
 LOGARITHMIC: Spec = {"type": "log", "dtick": 1, "exponentformat": "power"}

@@ -54,12 +54,11 @@ def padded_batch_spec(
     sentences: Sequence[str],
     columns: Sequence[str],
     title: str,
-    column_axis: str,
     marked_row: int,
     colour: Colour,
 ) -> Spec:
     """Draw a padded batch: pieces [sentence][position]; `real`, bool [sentence, position], is False for padding."""
-    layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
+    layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, POSITION), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
     text = {"text": [[literal(piece) for piece in row] for row in pieces]}
     marks = zip(sentences, pieces, real.tolist(), strict=True)
@@ -68,9 +67,9 @@ def padded_batch_spec(
         for sentence, line, its_marks in marks
         for column, piece, is_real in zip(columns, line, its_marks, strict=True)
     ]
-    table(layout, [SENTENCE, column_axis, say("Token"), say("note")], rows)
     names = (SENTENCE, POSITION)
-    data = [_cells(real, _open(colour), of_cell(names, "<b>%{text}</b>")) | text]
+    table(layout, [*names, say("Token"), say("note")], rows)
+    data = [_cells(real, theme.SCALES[colour][2][1], of_cell(names, "<b>%{text}</b>")) | text]
     if hatching:
         padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
         data.append(_cells(~real, theme.MASK_COLOR, of_cell(names, padding)) | text)
@@ -104,10 +103,10 @@ def mask_map_spec(
     words, on_hover = _WORDS[convention], _ON_HOVER[convention]
     data = []
     if mask.any():
-        may_attend = _cells(mask, _open(colour), of_cell(axes, joined(": ", [bold(on_hover[0]), say("may attend")])))
-        may_attend["colorbar"] = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
-        may_attend["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
-        data.append(may_attend)
+        says = of_cell(axes, joined(": ", [bold(on_hover[0]), say("may attend")]))
+        bar = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
+        z = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
+        data.append(_cells(mask, theme.SCALES[colour][2][1], says) | {"colorbar": bar, "z": z})
     for reason, where in reasons.items():
         if where.any():
             says = of_cell(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
@@ -126,9 +125,7 @@ def _rings(cells: np.ndarray) -> Spec:
     rows, columns = np.nonzero(cells)
     size = 18 if max(cells.shape) <= _MOST_WRITTEN else 7
     marker = {"symbol": "circle-open", "size": size, "color": theme.MARK_COLOR, "line": {"width": 1.5}}
-    return {"type": "scatter", "mode": "markers", "x": columns, "y": rows, "marker": marker, "hoverinfo": "skip"} | {
-        "showlegend": False
-    }
+    return layer("markers", columns, rows, {"marker": marker, "showlegend": False})
 
 
 def _frame_of(
@@ -155,14 +152,9 @@ def _frame_of(
 
 
 def _cells(where: np.ndarray, shade: str, says: str) -> Spec:
-    """Cells of one colour; none where `where` is False."""
     gap = 1 if max(where.shape) <= 64 else 0
     z = np.where(where, 1, np.nan).astype(np.float32)
     return cells(z, (0, 1), [[0, shade], [1, shade]], says, gaps=(gap, gap)) | {"hoverongaps": False}
-
-
-def _open(colour: Colour) -> str:
-    return str(theme.SCALES[colour][2][1])
 
 
 HOW_TO_READ_ROW = say(

@@ -125,7 +125,6 @@ def _trace(rows: Sequence[tuple[str, Sequence[Cell | None]]], colour: Colour, n_
 
 
 def _write(layout: Spec, cell: Cell, column: int, begins: float) -> None:
-    """The piece into its cell, and a frame around it if it is marked."""
     colour = SCALES[cell.colour][0][1] if cell.shade > PALE_FROM else MARK_COLOR
     text = "<br>".join(map(literal, in_cell(cell.piece, 2, most=_LINE)))
     font = {"font": {"size": 11, "color": colour}, "captureevents": False}
@@ -142,9 +141,12 @@ HOW_TO_READ = say(
     "both texts."
 )
 AXIS = say("Position (wrapped into lines)")
-_SHADES: dict[str, tuple[Colour, float]] = {
-    "before": ("source", 0.25), "parts": ("target", 0.5), "after": ("target", 0.2), "end": ("neutral", 0.3),
-}  # fmt: skip
+_PARTS: dict[str, tuple[Colour, float, str]] = {  # with their shades, and as the table calls them
+    "before": ("source", 0.25, say("same")),
+    "parts": ("target", 0.5, say("first difference")),
+    "after": ("target", 0.2, say("after the first difference")),
+    "end": ("neutral", 0.3, say("same ending")),
+}
 
 
 def two_texts_spec(
@@ -170,18 +172,13 @@ def two_texts_spec(
     ]
     figure = bands(rows, first=drawn.start, title=title, axis=AXIS)
     columns = [say("text"), say("place"), say("token"), say("probability"), say("part")]
-    told = {
-        "before": say("same"),
-        "parts": say("first difference"),
-        "after": say("after the first difference"),
-        "end": say("same ending"),
-    }
     cells = [
-        [name, i + 1, piece, float(p), told[_part(i, len(text), parts_at, tail)]]
+        [name, i + 1, piece, float(p), _PARTS[_part(i, len(text), parts_at, tail)][2]]
         for name, text, each in zip(names, texts, probabilities, strict=True)
         for i, (piece, p) in enumerate(zip(text, each, strict=True))
     ]
-    figure["layout"]["meta"] = {"first": drawn.start, "table": {"columns": columns, "rows": cells}}
+    figure["layout"]["meta"] = {"first": drawn.start}
+    table(figure["layout"], columns, cells)
     return figure
 
 
@@ -196,12 +193,10 @@ def _part(place: int, length: int, parts_at: int | None, tail: int) -> str:
 def _cell(
     name: str, text: Sequence[str], probabilities: Sequence[float], place: int, parts_at: int | None, tail: int
 ) -> Cell:
-    part = _part(place, len(text), parts_at, tail)
-    said = on_lines(
-        say("{text}, token {n}: {piece}", text=name, n=place + 1, piece=bold(text[place])),
-        say("probability {p}", p=literal(chance(float(probabilities[place])))),
-    )
-    return Cell(text[place], said, *_SHADES[part], framed=place == parts_at)
+    colour, shade, _ = _PARTS[_part(place, len(text), parts_at, tail)]
+    which = say("{text}, token {n}: {piece}", text=name, n=place + 1, piece=bold(text[place]))
+    said = on_lines(which, say("probability {p}", p=literal(chance(float(probabilities[place])))))
+    return Cell(text[place], said, colour, shade, framed=place == parts_at)
 
 
 HOW_TO_READ_SHIFT = say(
@@ -211,8 +206,6 @@ HOW_TO_READ_SHIFT = say(
     "that it sees in the upper row."
 )
 READS, PREDICTS = say("reads"), say("has to predict")
-_SEEN, _NOT_SEEN = 0.3, 0.0
-SHIFT_AXIS = say("Position (wrapped into lines)")
 
 
 def shift_spec(
@@ -234,15 +227,12 @@ def shift_spec(
     drawn = window(len(labels), chosen)
     above = [_input(reads[i], i, chosen) for i in drawn]
     below = [_label(labels[i], i, float(losses[i]), guessing, i == chosen) for i in drawn]
-    figure = bands([(READS, above), (PREDICTS, below)], first=drawn.start, title=title, axis=SHIFT_AXIS)
+    figure = bands([(READS, above), (PREDICTS, below)], first=drawn.start, title=title, axis=AXIS)
     layout = figure["layout"]
     layout["shapes"] = [*_arrows(len(drawn)), *layout["shapes"]]
-    columns = [say("place"), READS, PREDICTS, say("loss (nats)")]
-    rows = [
-        [i + 1, *parts]
-        for i, parts in enumerate(zip(reads, labels, map(float, losses), strict=True))
-    ]  # fmt: skip
-    layout["meta"] = {"first": drawn.start, "table": {"columns": columns, "rows": rows}}
+    layout["meta"] = {"first": drawn.start}
+    rows = zip(range(1, len(labels) + 1), reads, labels, map(float, losses), strict=True)
+    table(layout, [say("place"), READS, PREDICTS, say("loss (nats)")], rows)
     return figure
 
 
@@ -253,7 +243,7 @@ def _input(piece: str, place: int, chosen: int | None) -> Cell:
         said.append(say("visible from token {n}, which sees itself and everything before it", n=chosen + 1))
     elif chosen is not None:
         said.append(say("not visible from token {n}, because this token comes later", n=chosen + 1))
-    return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
+    return Cell(piece, on_lines(*said), "source", 0.3 if seen else 0.0, framed=place == chosen)
 
 
 def _label(piece: str, place: int, loss: float, guessing: float, framed: bool) -> Cell:
@@ -348,13 +338,16 @@ def piece_rows_spec(
     n = len(fates)
     scale = [[end / n, COLOURS[fate]] for place, fate in enumerate(fates) for end in (place, place + 1)]
     map_ = cells(z, (-0.5, n - 0.5), scale, hover("%{hovertext}"), gaps=(3, 3), named=False)
-    keys = [_in_legend(fate, names[fate]) for fate in fates]
-    return {"data": [map_ | {"hovertext": texts, "hoverongaps": False}, *keys], "layout": layout}
-
-
-def _in_legend(fate: Fate, name: str) -> Spec:
-    marker = {"symbol": "square", "size": 13, "color": COLOURS[fate], "line": {"width": 1, "color": theme.MASK_LINE}}
-    return layer("markers", [None], [None], {"marker": marker}, name=joined(" ", [MARKS[fate], name]))
+    data = [map_ | {"hovertext": texts, "hoverongaps": False}]
+    for fate in fates:  # the legend
+        marker = {
+            "symbol": "square",
+            "size": 13,
+            "color": COLOURS[fate],
+            "line": {"width": 1, "color": theme.MASK_LINE},
+        }
+        data.append(layer("markers", [None], [None], {"marker": marker}, name=joined(" ", [MARKS[fate], names[fate]])))
+    return {"data": data, "layout": layout}
 
 
 def _written_over(cell: PieceCell, column: int, row: int, *, tall: bool) -> Spec:

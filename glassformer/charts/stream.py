@@ -82,16 +82,10 @@ def lens_table_spec(
 
 
 def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) -> list[str]:
-    """What hover says of the cells of a row."""
     row = after(literal(depth.name))
-    return [
-        on_lines(
-            row,
-            say("rank {rank}: {piece}", rank=place, piece=bold(piece)),
-            with_number(PROBABILITY, f"{probability:.4g}"),
-        )
-        for place, (piece, probability) in enumerate(zip(pieces, probabilities, strict=True), start=1)
-    ]
+    ranks = [say("rank {rank}: {piece}", rank=place, piece=bold(piece)) for place, piece in enumerate(pieces, start=1)]
+    numbers = [with_number(PROBABILITY, f"{probability:.4g}") for probability in probabilities]
+    return [on_lines(row, *lines) for lines in zip(ranks, numbers, strict=True)]
 
 
 def after(depth: str) -> str:
@@ -157,10 +151,8 @@ def stream_lines_spec(
     others = [token for token in range(len(pieces)) if token != chosen]
     if len(pieces) > MOST_LINES:
         weak = _range(depths, numbers, value_name, pale)
-        subtitle(
-            layout,
-            [say("{n} tokens: only the smallest and largest values and the chosen token are drawn", n=len(pieces))],
-        )
+        said = say("{n} tokens: only the smallest and largest values and the chosen token are drawn", n=len(pieces))
+        subtitle(layout, [said])
     else:
         weak = [_lines(depths, numbers, pieces, others, value_name) | stroke(pale, 1, size=5)] if others else []
     rows = [
@@ -191,11 +183,6 @@ def shades(colour: Colour) -> tuple[str, str]:
     return SIDES[colour] if colour in ("source", "target") else (theme.GUIDE_COLOR, theme.MARK_COLOR)
 
 
-def named_token(place: int, piece: str) -> str:
-    """A token on hover, its place counted from 1."""
-    return say("token {place}: {piece}", place=place, piece=bold(piece))
-
-
 def _lines(
     depths: Sequence[Depth], numbers: np.ndarray, pieces: Sequence[str], tokens: Sequence[int], value_name: str
 ) -> Spec:
@@ -203,36 +190,26 @@ def _lines(
     n_depths = len(depths)
     gapped = np.full((len(tokens), n_depths + 1), np.nan, np.float32)
     gapped[:, :-1] = numbers[:, tokens].T
-    names = [named_token(token + 1, pieces[token]) for token in tokens]
+    names = [say("token {place}: {piece}", place=token + 1, piece=bold(pieces[token])) for token in tokens]
     points = [after(literal(depth.name)) for depth in depths] + [""]
     x = np.tile(np.arange(n_depths + 1, dtype=np.float32), len(tokens))
-    return layer(
-        "lines+markers",
-        x,
-        gapped.ravel(),
-        says=hover("%{hovertext}", with_number(literal(value_name), "%{y:.3f}")),
-        texts=[on_lines(name, point) for name in names for point in points],
-        clicks=[token for token in tokens for _ in range(n_depths + 1)],
-    ) | {"connectgaps": False}
+    says = hover("%{hovertext}", with_number(literal(value_name), "%{y:.3f}"))
+    texts = [on_lines(name, point) for name in names for point in points]
+    clicks = [token for token in tokens for _ in range(n_depths + 1)]
+    look = {"connectgaps": False}
+    return layer("lines+markers", x, gapped.ravel(), look, says=says, texts=texts, clicks=clicks)
 
 
 def _range(depths: Sequence[Depth], numbers: np.ndarray, value_name: str, colour: str) -> list[Spec]:
     """The least and the largest of all tokens, with a shade between them."""
     x, texts = np.arange(len(depths), dtype=np.int32), [after(literal(depth.name)) for depth in depths]
-    name = literal(value_name)
-    ends = (
-        (say("least {value}", value=name), numbers.min(axis=1)),
-        (say("largest {value}", value=name), numbers.max(axis=1)),
-    )
-    low, high = (
-        layer("lines", x, values, says=hover("%{hovertext}", with_number(which, "%{y:.3f}")), texts=texts)
-        | stroke(colour, 1)
-        for which, values in ends
-    )
-    return [low, high | {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][0][1]}]
-
-
-# ------------------------------------------------------------------------------------------------ what was added
+    name, look = literal(value_name), stroke(colour, 1)
+    least, largest = say("least {value}", value=name), say("largest {value}", value=name)
+    fill = look | {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][0][1]}
+    return [
+        layer("lines", x, ends, style, says=hover("%{hovertext}", with_number(which, "%{y:.3f}")), texts=texts)
+        for which, ends, style in ((least, numbers.min(axis=1), look), (largest, numbers.max(axis=1), fill))
+    ]
 
 
 def stream_added_spec(
@@ -266,18 +243,13 @@ def stream_added_spec(
         if np.isfinite(share)
     ]
     rows = list(zip(depths, old, new, shares, cosine, strict=True))
-    columns = [say("sub-layer"), say("stream"), say("added"), say("added / stream"), say("cosine")]
-    table(layout, columns, [[depth.name, *map(finite, row)] for depth, *row in rows])
-    texts = [
-        on_lines(
-            literal(depth.name),
-            *(with_number(name, f"{number:.3f}") for name, number in zip(columns[1:], row, strict=True)),
-        )
-        for depth, *row in rows
-    ]
-    bars = zip((say("stream"), say("added")), (old, new), shades(colour), strict=True)
+    names = [say("stream"), say("added"), say("added / stream"), say("cosine")]
+    table(layout, [say("sub-layer"), *names], [[depth.name, *map(finite, row)] for depth, *row in rows])
+    said = [[with_number(name, f"{n:.3f}") for name, n in zip(names, row, strict=True)] for _, *row in rows]
+    texts = [on_lines(literal(depth.name), *lines) for depth, lines in zip(depths, said, strict=True)]
     places = np.arange(len(depths), dtype=np.int32)
     data = [
-        layer("bar", places, each, name=name, texts=texts) | {"marker": {"color": shade}} for name, each, shade in bars
+        layer("bar", places, each, {"marker": {"color": shade}}, name=name, texts=texts)
+        for name, each, shade in zip(names, (old, new), shades(colour), strict=False)
     ]
     return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_ADDED}

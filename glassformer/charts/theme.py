@@ -242,16 +242,11 @@ def _with_cells(spec: Spec) -> Spec:
             labels[:, :, 0] = np.array(cells["rows"], dtype=object)[:, None]
             labels[:, :, 1] = np.array(cells["columns"], dtype=object)[None, :]
             trace["customdata"] = labels  # [row, column, (row's piece, column's piece)]
-            if cells.get("floor") and "colorbar" in trace:
-                _take_logarithms(trace, cells["floor"])
+            if cells.get("floor") and "colorbar" in trace:  # hover finds the number itself as the third
+                values = trace["z"].astype(object)[:, :, None]
+                trace["customdata"] = np.concatenate([labels, values], axis=2)
+                trace["z"] = np.log10(np.maximum(trace["z"], np.float32(cells["floor"])))
     return spec
-
-
-def _take_logarithms(trace: Spec, floor: float) -> None:
-    """Colour a map by the logarithm of its numbers; hover finds the number itself as the third of a cell's data."""
-    values = trace["z"].astype(object)[:, :, None]
-    trace["customdata"] = np.concatenate([trace["customdata"], values], axis=2)
-    trace["z"] = np.log10(np.maximum(trace["z"], np.float32(floor)))
 
 
 MOST_TICKS = 40

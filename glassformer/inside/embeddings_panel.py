@@ -23,11 +23,8 @@ from transformer.analysis.neighbours import Measure
 from transformer.i18n import say
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer, normalise
 
-TOKEN: Final = "piece_token"
-TYPED: Final = "piece_typed"
-NOT_FOUND: Final = "piece_not_found"
+TOKEN, TYPED, NOT_FOUND = "piece_token", "piece_typed", "piece_not_found"
 MEASURES: Final[dict[Measure, str]] = {"cosine": say("Cosine"), "distance": say("Distance")}
-MOST_TYPED: Final = 64  # characters
 MOST_PARTS: Final = 8  # pieces of a text that is not one
 
 
@@ -50,17 +47,17 @@ def _choose(run: OpenRun, row: Any) -> ChosenPiece:
         _choose_token(o)
         _type(o)
         controls.choose(controls.field(slot, "nearness"), say("Nearness"), MEASURES, bare=True)
-    drawing.notes([said for said in [_not_found(slot, o.book)] if said])
+    drawing.notes([*filter(None, [_not_found(slot, o.book)])])
     return o
 
 
 def _choose_token(o: ChosenPiece) -> None:
-    kept = controls.field(o.slot, "key" if o.side == "source" else "query", key=TOKEN)
-    on_step = o.side == "target" and kept.value is None
-    kept = replace(kept, value=None if on_step else o.token, take=partial(_forgetting, o.slot, kept.take))
+    kept, reads = controls.field(o.slot, "key" if o.side == "source" else "query", key=TOKEN), o.side == "source"
+    value = o.token if reads or kept.value is not None else None
+    kept = replace(kept, value=value, take=partial(_forgetting, o.slot, kept.take))
     pieces = controls.labelled([o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)])
     options: dict[int | None, str] = dict(pieces.items())
-    if o.side == "target":
+    if not reads:
         options = inside_controls.of_the_step(pieces)
     controls.menu(kept, say("Token of the sentence"), options, bare=True, width=140)
 
@@ -84,7 +81,7 @@ def _type(o: ChosenPiece) -> None:
         key=key,
         placeholder=say("Any other token"),
         label_visibility="collapsed",
-        max_chars=MOST_TYPED,
+        max_chars=64,
         on_change=take,
         width=130,
         help=say(
@@ -130,17 +127,12 @@ def _forgetting(slot: Slot, take: Callable[[Any], None], value: object) -> None:
     take(value)
 
 
-# ------------------------------------------------------------------------------------------------ what is drawn
-
-
 def _nearest(o: ChosenPiece, take: Callable[[int], None]) -> None:
     if len(o.nearest.ids):
         show(pictures.bars, o, take=take)
-    elif o.book.norms[o.id] == 0 and o.by == "cosine":
-        st.caption(
-            say("This token's vector is 0: it has no direction, so there is no cosine. Choose Distance instead.")
-        )
-    else:
-        st.caption(say("Apart from this token, the table has only special or unused tokens."))
-    if not len(o.nearest.ids):
-        st.markdown(drawing.plain(pictures.what_it_is(o)))
+        return
+    said = say("Apart from this token, the table has only special or unused tokens.")
+    if o.book.norms[o.id] == 0 and o.by == "cosine":
+        said = say("This token's vector is 0: it has no direction, so there is no cosine. Choose Distance instead.")
+    st.caption(said)
+    st.markdown(drawing.plain(pictures.what_it_is(o)))

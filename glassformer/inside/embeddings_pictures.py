@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from glassformer.charts.marks import Axis, Numbers
 from glassformer.charts.marks import bars as bars_of
-from glassformer.charts.neighbours import KIND_NAMES, MapPoint, piece_map_spec
-from glassformer.charts.neighbours import Kind as Origin
+from glassformer.charts.points import KIND_NAMES, MapPoint, piece_map_spec
+from glassformer.charts.points import Kind as Origin
 from glassformer.charts.theme import Colour
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, side_of
@@ -34,7 +34,6 @@ HOW_TO_READ_DISTANCE = say(
     "Each bar shows the distance ‖a − b‖ between one token's vector and the chosen token's vector. The shorter the "
     "bar, the nearer the token. Click a bar to choose its token."
 )
-_HEIGHT: Final = 440  # beside the map, with what is said of the piece under it
 NEIGHBOURS: Final = 10  # pieces that are listed as nearest
 MOST_MAPPED: Final = 60  # different pieces of the sentence
 
@@ -87,14 +86,12 @@ class ChosenPiece(RunScene):
     @cached_property
     def nearest(self) -> Neighbours:
         """The nearest pieces of the chosen one; made once."""
-        book = self.book
-        return self.run.work.compute(
-            ("neighbours", *book.key, self.id, self.by),
-            lambda: neighbours.nearest(
-                book.values, book.norms, self.id, count=NEIGHBOURS, by=self.by, allowed=book.ordinary
-            ),
-            nbytes=lambda found: 3 * found.ids.nbytes,
+        book, chosen, by = self.book, self.id, self.by
+        near = partial(
+            neighbours.nearest, book.values, book.norms, chosen, count=NEIGHBOURS, by=by, allowed=book.ordinary
         )
+        key = ("neighbours", *book.key, chosen, by)
+        return self.run.work.compute(key, near, nbytes=lambda found: 3 * found.ids.nbytes)
 
     @cached_property
     def kinds(self) -> dict[int, Origin]:
@@ -121,21 +118,18 @@ class ChosenPiece(RunScene):
         book, ids, chosen, by = self.book, self.shown, self.id, self.by
 
         def work() -> Mapped:
-            count = per_piece(len(ids))
-            found = neighbours.neighbourhoods(
-                book.values, book.norms, ids, count=NEIGHBOURS, by=by, allowed=book.ordinary
-            )
+            vectors, count, ordinary = book.values, per_piece(len(ids)), book.ordinary
+            found = neighbours.neighbourhoods(vectors, book.norms, ids, count=NEIGHBOURS, by=by, allowed=ordinary)
             near: dict[int, list[int]] = {}
             for i, others in zip(ids, found, strict=True):
                 for other in others[: None if i == chosen else count].tolist():
                     if other not in ids:
                         near.setdefault(other, []).append(i)
             everyone = [*ids, *near]
-            return Mapped(everyone, near, neighbours.plane(book.values[everyone], unit=by == "cosine"))
+            return Mapped(everyone, near, neighbours.plane(vectors[everyone], unit=by == "cosine"))
 
-        return self.run.work.compute(
-            ("piece_map", *book.key, ids, chosen, by), work, nbytes=lambda found: 200 * len(found.ids)
-        )
+        key = ("piece_map", *book.key, ids, chosen, by)
+        return self.run.work.compute(key, work, nbytes=lambda found: 200 * len(found.ids))
 
 
 def per_piece(n_pieces: int) -> int:
@@ -196,7 +190,7 @@ def bars(o: ChosenPiece) -> Plot | None:
     )
     most = 1.0 if o.by == "cosine" else float(values.max()) or 1.0
     layout = chart["spec"]["layout"]
-    layout["height"] = max(layout["height"], _HEIGHT)
+    layout["height"] = max(layout["height"], 440)  # beside the map, with what is said of the piece under it
     layout["xaxis"]["range"] = [1.2 * min(0.0, float(values.min())), 1.18 * most]
     alt = say(
         "The {n} tokens whose vectors are nearest to the vector of {piece}, starting with {first}.",
@@ -249,12 +243,10 @@ def _table(o: ChosenPiece) -> list[str]:
 def piece_map(o: ChosenPiece) -> Plot:
     """The pieces of the sentence with their neighbours; a click means a piece."""
     found, kinds, name, shown = o.mapped, o.kinds, o.book.tokenizer.piece, o.shown
-    points = [
-        MapPoint(
-            name(i), i, kinds[i] if i in shown else "neighbour", x, y, ", ".join(map(name, found.near.get(i, [])[:3]))
-        )
-        for i, (x, y) in zip(found.ids, found.plane.points.tolist(), strict=True)
-    ]
+    points = []
+    for i, (x, y) in zip(found.ids, found.plane.points.tolist(), strict=True):
+        near = ", ".join(map(name, found.near.get(i, [])[:3]))
+        points.append(MapPoint(name(i), i, kinds[i] if i in shown else "neighbour", x, y, near))
     note = ""
     if len(kinds) > len(shown):
         note = say("{n} of the sentence's {count} different tokens", n=len(shown), count=len(kinds))

@@ -165,10 +165,8 @@ def _end(config: ModelConfig) -> Iterator[str]:
             "At each token, the MLM head gives every token a logit for how well it fits there (masked language "
             "modelling)."
         )
-    if config.output_scale != 1.0:
-        yield say(
-            "The final vectors are multiplied by {scale:.4g} before they become logits.", scale=config.output_scale
-        )
+    if (scale := config.output_scale) != 1.0:
+        yield say("The final vectors are multiplied by {scale:.4g} before they become logits.", scale=scale)
     if config.logit_cap:
         yield say("A soft cap keeps the logits between −{cap:g} and {cap:g}.", cap=config.logit_cap)
 

@@ -5,10 +5,10 @@ What a neuron is for, nobody says here: only what it did in this sentence, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from glassformer.inside import InsideLook, ffn_pictures, inside_controls
 from glassformer.inside.ffn_pictures import OpenLayer, layer_of, open_layer
@@ -20,79 +20,57 @@ from glassformer.runs.show import ask_first, show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.view import Side, Slot
 from transformer.i18n import paragraph, say
 from transformer.model.anatomy import anatomy
 
-if TYPE_CHECKING:
-    pass
-
-LAYER: Final = "ffn_layer"
-TOKEN: Final = "ffn_token"
-NEURON: Final = "ffn_neuron"
-REVEAL: Final = "ffn_reveal"
-
-# A neuron of another layer has nothing but its number in common.
-_FORGETS: Final = ("neuron",)
+LAYER, TOKEN, NEURON, REVEAL = "ffn_layer", "ffn_token", "ffn_neuron", "ffn_reveal"
+_FORGETS: Final = ("neuron",)  # one of another layer has nothing but its number in common
 
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     with row:
         side = inside_controls.choose_side(run, controls.field(run.slot, "side", forgets=_FORGETS))
-        _choose_layer(run, side)
+        count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
+        kept = replace(controls.field(run.slot, "layer", key=LAYER, forgets=_FORGETS), value=layer_of(run, side))
+        controls.menu_of_layers(kept, count, all_together=False)
         inside_controls.choose_token(run, side, pieces_of(run, side), key=TOKEN, width=180)
         d_ff = run.checkpoint.config.of(STACKS[side]).d_ff
-        _choose_neuron(run.slot, d_ff)
+        controls.number(
+            controls.field(run.slot, "neuron", key=NEURON),
+            say("Neuron (1 to {most:,})", most=d_ff),
+            d_ff,
+            placeholder=say("Most active neuron"),
+            bare=True,
+            help=say("Leave this empty to use the token's most active neuron."),
+            width=210,
+        )
     o = attempt(lambda: open_layer(run))
     if o is None:
         return
     if (asked := run.view.of(InsideLook).neuron) is not None and asked >= d_ff:
-        drawing.notes(
-            [say("There is no neuron {neuron}: this layer has only {n:,} neurons.", neuron=asked + 1, n=d_ff)]
-        )
-    take = inside_controls.taking(run, side)
-    drawing.beside(
-        partial(show, ffn_pictures.shares, o, take=partial(_take_layer, run.slot, take)),
-        partial(show, ffn_pictures.histogram, o),
-    )
+        said = say("There is no neuron {neuron}: this layer has only {n:,} neurons.", neuron=asked + 1, n=d_ff)
+        drawing.notes((said,))
+    slot, take = run.slot, inside_controls.taking(run, side)
+
+    def look_at(neuron: int) -> None:
+        session.replace(slot, neuron=neuron)
+
+    def take_both(cell: tuple[int, int]) -> None:
+        controls.put(slot, "layer", _FORGETS, cell[0])
+        take(cell[1])
+
+    def look_at_both(cell: tuple[int, int]) -> None:
+        look_at(cell[1])
+        take(cell[0])
+
+    drawing.beside(partial(show, ffn_pictures.shares, o, take=take_both), partial(show, ffn_pictures.histogram, o))
     drawing.explain(drawing.plain(what_it_does(o)))
-    look_at = partial(_take_neuron, run.slot)
     drawing.beside(
         partial(show, ffn_pictures.active, o, take=look_at), partial(show, ffn_pictures.by_token, o, take=take)
     )
     _neuron(run, o)
-    show(ffn_pictures.neuron_map, o, take=lambda cell: (look_at(cell[1]), take(cell[0])))
-
-
-def _choose_layer(run: OpenRun, side: Side) -> None:
-    count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
-    kept = controls.field(run.slot, "layer", key=LAYER, forgets=_FORGETS)
-    controls.menu_of_layers(replace(kept, value=layer_of(run, side)), count, all_together=False)
-
-
-def _choose_neuron(slot: Slot, d_ff: int) -> None:
-    controls.number(
-        controls.field(slot, "neuron", key=NEURON),
-        say("Neuron (1 to {most:,})", most=d_ff),
-        d_ff,
-        placeholder=say("Most active neuron"),
-        bare=True,
-        help=say("Leave this empty to use the token's most active neuron."),
-        width=210,
-    )
-
-
-def _take_layer(slot: Slot, take_token: Callable[[object], None], cell: tuple[int, int]) -> None:
-    controls.put(slot, "layer", _FORGETS, cell[0])
-    take_token(cell[1])
-
-
-def _take_neuron(slot: Slot, neuron: int) -> None:
-    session.replace(slot, neuron=neuron)
-
-
-# ------------------------------------------------------------------------------------------------ in words
+    show(ffn_pictures.neuron_map, o, take=look_at_both)
 
 
 @paragraph

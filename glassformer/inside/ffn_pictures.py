@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -91,9 +91,8 @@ class OpenLayer(RunScene):
             return None
 
         def work() -> tuple[Effect, float]:
-            found = neurons.direct_effect(
-                run.checkpoint.model, self.layer, self.neuron, self.recorded, token=self.token
-            )
+            model, (layer, neuron, token) = run.checkpoint.model, place
+            found = neurons.direct_effect(model, layer, neuron, self.recorded, token=token)
             return neurons.strongest(found, MOST_PIECES), float(found[trace.tgt_ids[max(0, self.step)]])
 
         return run.work.compute(
@@ -113,8 +112,9 @@ def open_layer(run: ViewedRun) -> OpenLayer:
     checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
     stack, layer, pieces = STACKS[side], layer_of(run, side), pieces_of(run, side)
     asked, token, n = run.view.of(InsideLook).neuron, token_of(run, side, pieces), len(pieces)
+    config, step = checkpoint.config, token - trace.first_row
     sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
-    sites += neurons.effect_sites(checkpoint.config, layer) if writes(run, stack) else []
+    sites += neurons.effect_sites(config, layer) if writes(run, stack) else []
     recorded = run.work.replay(checkpoint, trace, sites)
     shares = run.work.compute(
         ("silent_neurons", trace.query, trace.src_ids, trace.read_ids, stack),
@@ -122,10 +122,9 @@ def open_layer(run: ViewedRun) -> OpenLayer:
         nbytes=lambda values: values.nbytes,
     )
     before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
-    if asked is None or asked >= checkpoint.config.of(stack).d_ff:
+    if asked is None or asked >= config.of(stack).d_ff:
         asked = int(neurons.most_active(after[token], 1)[0])
     written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
-    config, step = checkpoint.config, token - trace.first_row
     return OpenLayer(
         run, side, stack, layer, pieces, token, pieces[token], step, asked, config.activation,
         ACTIVATIONS[config.activation], config.gated, before, after, written, shares[:, :n], recorded,
@@ -149,11 +148,13 @@ def shares(o: OpenLayer) -> Plot:
         written=".1%" if n <= MOST_WRITTEN else "",
     )  # fmt: skip
 
-    def clicked(click: Click) -> tuple[int, int] | None:
-        cell = cell_of(click)
-        return cell if cell is not None and cell[1] < n else None
+    clicked, said = partial(_cell_before, n), Captions(below=_silent(o))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES, clicked=clicked, said=said)
 
-    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES, clicked=clicked, said=Captions(below=_silent(o)))
+
+def _cell_before(n: int, click: Click) -> tuple[int, int] | None:
+    """A cell in one of the first n columns."""
+    return cell if (cell := cell_of(click)) is not None and cell[1] < n else None
 
 
 def tokens(o: OpenLayer) -> Axis:
@@ -190,6 +191,7 @@ def histogram(o: OpenLayer) -> Plot:
     found = neurons.histogram(o.before, o.token)
     x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
     values, slopes = neurons.curve(o.kind, x)
+    title = say("Pre-activations of layer {layer} and the curve of {function}", layer=o.layer + 1, function=o.function)
     spec = pre_activations_spec(
         found.edges,
         found.everywhere,
@@ -200,9 +202,7 @@ def histogram(o: OpenLayer) -> Plot:
         function=o.function,
         piece=o.whose,
         colour=o.side,
-        title=say(
-            "Pre-activations of layer {layer} and the curve of {function}", layer=o.layer + 1, function=o.function
-        ),
+        title=title,
     )
     alt = say("Distribution of the pre-activations in layer {layer} of the {stack}, with the curve of {function}.",
               layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
@@ -282,8 +282,7 @@ def neuron_map(o: OpenLayer) -> Plot:
     )  # fmt: skip
 
     def clicked(click: Click) -> tuple[int, int] | None:
-        cell = cell_of(click)
-        return (cell[0], listed[cell[1]]) if cell is not None and cell[1] < len(listed) else None
+        return (cell[0], listed[cell[1]]) if (cell := _cell_before(len(listed), click)) is not None else None
 
     return Plot(**drawn, how_to_read=HOW_TO_READ_MAP, clicked=clicked)
 

@@ -21,11 +21,19 @@ from transformer.model.anatomy import anatomy
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
+_WITHOUT_HEAD = say(
+    "This encoder-only model generates no output. Its MLM head predicts masked tokens, but the lens does not use that "
+    "head."
+)
+_WITHOUT_OUTPUT = say(
+    "This encoder-only model has no output layer that could read the stream, so it has no logit lens."
+)
+
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the lens of the current step, and of all steps that may be seen."""
     if not anatomy(run.checkpoint.config).writes:
-        st.info(_no_lens(run))
+        st.info(_WITHOUT_HEAD if anatomy(run.checkpoint.config).fills else _WITHOUT_OUTPUT)
         return
     o = attempt(lambda: open_lens(run))
     if o is None:
@@ -44,15 +52,6 @@ def draw(run: OpenRun, row: Any) -> None:
     depths, found = depths_of(o.lens), paths(o.lens.rank)
     said = [what_it_is(run.checkpoint), _summary(found, [depth.name for depth in depths], o.n_steps)]
     drawing.explain(*map(drawing.plain, said))
-
-
-def _no_lens(run: OpenRun) -> str:
-    if anatomy(run.checkpoint.config).fills:
-        return say(
-            "This encoder-only model generates no output. Its MLM head predicts masked tokens, but the lens does "
-            "not use that head."
-        )
-    return say("This encoder-only model has no output layer that could read the stream, so it has no logit lens.")
 
 
 @paragraph

@@ -22,9 +22,6 @@ from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 
-LAYER: Final = "fast_layer"
-HEAD: Final = "fast_head"
-TOKEN: Final = "fast_token"
 GAINS: Final = "fast_gains"
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 LONG: Final = 16_384  # tokens of a text whose maps nobody wants in memory
@@ -45,15 +42,12 @@ def _choose_row(run: OpenRun) -> None:
     parts, slot = anatomy(run.checkpoint.config), run.slot
     kinds = {kind: KIND_NAMES[kind] for kind in parts.kinds}
     controls.menu(controls.field(slot, "kind"), say("Attention"), kinds, bare=True, width=200)
-    layer = replace(controls.field(slot, "layer", key=LAYER), value=layer_of(run))
+    layer = replace(controls.field(slot, "layer", key="fast_layer"), value=layer_of(run))
     controls.menu_of_layers(layer, parts.attention(run.view.kind).n_layers, all_together=False)
-    head = replace(controls.field(slot, "head", key=HEAD), value=min(run.view.head or 0, n_heads(run) - 1))
+    head = replace(controls.field(slot, "head", key="fast_head"), value=min(run.view.head or 0, n_heads(run) - 1))
     controls.menu_of_heads(head, n_heads(run), all_together=False)
     side = side_of(run)
-    inside_controls.choose_token(run, side, pieces_of(run, side), key=TOKEN, width=180)
-
-
-# ------------------------------------------------------------------------------------------------ tiles
+    inside_controls.choose_token(run, side, pieces_of(run, side), key="fast_token", width=180)
 
 
 def _tiles(o: Fast) -> None:
@@ -102,9 +96,6 @@ def in_bytes(n: int) -> str:
     return say("{n:,.1f} MB", n=n / 10**6) if n >= 10**6 else say("{n:,.1f} kB", n=n / 10**3)
 
 
-# ------------------------------------------------------------------------------------------------ the cache
-
-
 def _cache(o: Fast) -> None:
     st.subheader(say("Pages of the KV cache"))
     if not o.run.trace.n_steps:
@@ -122,9 +113,6 @@ def _cache(o: Fast) -> None:
         cross = len(o.run.trace.src_ids) * token_bytes(config)
         more = say("The keys and values of the source are computed once and take {n:,} bytes more.", n=cross)
     drawing.explain(said, more)
-
-
-# ------------------------------------------------------------------------------------------------ on this machine
 
 
 def _gains(run: OpenRun) -> None:
@@ -151,20 +139,16 @@ def _gains(run: OpenRun) -> None:
 
 
 def _found(found: Gains, key: str) -> None:
-    rows = {
-        say("the model's own step"): found.eager,
-        say("the same without torch's modules"): found.lean,
-        say("and large matrices in int8"): found.int8,
-        "torch.compile": found.compiled,
-    }
-    there = {name: time for name, time in rows.items() if time is not None}
-    columns: dict[str, list[Any]] = {
-        say("One step"): list(there),
-        say("Processor time for a token (ms)"): [round(time, 3) for time in there.values()],
-        say("Times as fast"): [round(found.eager / time, 2) for time in there.values()],
-    }
-    st.container(key=key).dataframe(table(columns), hide_index=True, width="content",
-                                    alt=say("Time for a token in each way."))  # fmt: skip
+    ways = (
+        (say("the model's own step"), found.eager),
+        (say("the same without torch's modules"), found.lean),
+        (say("and large matrices in int8"), found.int8),
+        ("torch.compile", found.compiled),
+    )
+    rows = [[name, round(time, 3), round(found.eager / time, 2)] for name, time in ways if time is not None]
+    names = [say("One step"), say("Processor time for a token (ms)"), say("Times as fast")]
+    columns, alt = dict(zip(names, zip(*rows, strict=True), strict=True)), say("Time for a token in each way.")
+    st.container(key=key).dataframe(table(columns), hide_index=True, width="content", alt=alt)
     st.caption(drawing.plain(what_compiling_costs(found)))
 
 

@@ -7,7 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.costs import BlockRow, cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
+from glassformer.charts.one_weight import (
+    BlockRow,
+    cache_blocks_spec,
+    cache_places_spec,
+    tile_output_spec,
+    tile_scores_spec,
+)
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, token_of
 from glassformer.runs.map_axes import KIND_NAMES, SIDE_OF, MapAxes, sides
@@ -50,12 +56,9 @@ class Fast(RunScene):
     @property
     def whose(self) -> str:
         """Which row, for titles."""
-        return say(
-            "layer {layer}, head {head}, query {query}",
-            layer=self.walk.layer + 1,
-            head=self.walk.head + 1,
-            query=self.axes.queries[self.walk.query],
-        )
+        w = self.walk
+        query = self.axes.queries[w.query]
+        return say("layer {layer}, head {head}, query {query}", layer=w.layer + 1, head=w.head + 1, query=query)
 
     @cached_property
     def texts(self) -> list[tuple[int, ...]]:
@@ -108,9 +111,6 @@ def open_fast(run: ViewedRun) -> Fast:
 FAST = INSIDE.part("fast", open_fast)
 
 
-# ------------------------------------------------------------------------------------------------ tiles
-
-
 @FAST.picture("tile_scores", say("Softmax, tile by tile: the scores"))
 def scores(o: Fast) -> Plot:
     """The scores of the row in tiles, with the largest one so far."""
@@ -154,18 +154,12 @@ def _what_happens(o: Fast) -> str:
 
 
 def _kept(o: Fast) -> CaptionTable:
-    """What was kept after each tile that was read."""
     begun = max(o.at + 1 - MOST_ROWS, 0)
-    rows = [
-        (
-            _keys(tile),
-            digits(tile.peak) if np.isfinite(tile.peak) else "−∞",
-            digits(tile.factor),
-            digits(tile.total),
-            digits(_apart(tile.output, o.walk.head_out)),
-        )
-        for tile in o.tiles[begun : o.at + 1]
-    ]
+    rows = []
+    for tile in o.tiles[begun : o.at + 1]:
+        numbers = (tile.factor, tile.total, _apart(tile.output, o.walk.head_out))
+        peak = digits(tile.peak) if np.isfinite(tile.peak) else "−∞"
+        rows.append((_keys(tile), peak, *map(digits, numbers)))
     names = [
         say("Keys of the tile"),
         say("Largest score m"),
@@ -184,11 +178,8 @@ def _apart(one: np.ndarray, other: np.ndarray) -> float:
 def output(o: Fast) -> Plot:
     """The head's output after the tile, and as it is in the end."""
     tile = o.tiles[o.at]
-    spec = tile_output_spec(
-        tile.output,
-        o.walk.head_out,
-        title=say("The head's output after tile {tile} of {n}", tile=o.at + 1, n=len(o.tiles)),
-    )
+    title = say("The head's output after tile {tile} of {n}", tile=o.at + 1, n=len(o.tiles))
+    spec = tile_output_spec(tile.output, o.walk.head_out, title=title)
     alt = say("The {n} numbers of the head's output after tile {tile}, and by the softmax over the whole row.",
               n=o.walk.d_head, tile=o.at + 1)  # fmt: skip
     last = o.tiles[-1]
@@ -204,9 +195,6 @@ def output(o: Fast) -> Plot:
     return Plot(spec=spec, alt=alt, said=Captions(below=said, pale=True))
 
 
-# ------------------------------------------------------------------------------------------------ the cache
-
-
 @FAST.picture("cache_blocks", say("Blocks of the KV cache"))
 def blocks(o: Fast) -> Plot | None:
     """Which block holds which token at the step."""
@@ -216,9 +204,9 @@ def blocks(o: Fast) -> Plot | None:
     newest, drawn = trace.row_of(step), o.blocks[-MOST_ROWS:]
     rows = []
     for number, one in enumerate(drawn, len(o.blocks) - len(drawn) + 1):
+        name, pieces = _name(number, one, len(o.texts)), [trace.vocabulary[i] for i in one.ids]
         here = newest - one.first
-        rows.append(BlockRow(_name(number, one, len(o.texts)), one.first, [trace.vocabulary[i] for i in one.ids],
-                             here if 0 <= here < len(one.ids) else None))  # fmt: skip
+        rows.append(BlockRow(name, one.first, pieces, here if 0 <= here < len(pieces) else None))
     spec = cache_blocks_spec(rows, size, title=say("Blocks of the KV cache at step {step}", step=step + 1))
     alt = say_n("{n} block of the KV cache, with the tokens that it holds at step {step}.",
                 "{n} blocks of the KV cache, with the tokens that they hold at step {step}.", len(o.blocks),
@@ -259,13 +247,8 @@ def places(o: Fast) -> Plot | None:
     filled, each = sum(len(one.ids) for one in o.blocks), sum(map(len, o.texts))
     names = [say("Blocks of {n}", n=size), say("Room for {n:,}", n=config.max_len)]
     empty = [empty_places(o.blocks, size=size), len(o.texts) * config.max_len - each]
-    spec = cache_places_spec(
-        names,
-        [filled, each],
-        empty,
-        token_bytes=token_bytes(config),
-        title=say("Places of the KV cache at step {step}", step=o.run.view.step + 1),
-    )
+    title = say("Places of the KV cache at step {step}", step=o.run.view.step + 1)
+    spec = cache_places_spec(names, [filled, each], empty, token_bytes=token_bytes(config), title=title)
     alt = say("Places of the KV cache: {blocks} are empty in blocks, {whole} with room for the longest text.",
               blocks=empty[0], whole=empty[1])  # fmt: skip
     return Plot(spec=spec, alt=alt, said=Captions(below=_in_bytes(o, empty)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from glassformer.shared.i18n import st
 from transformer.analysis.stream import Normed
 from transformer.i18n import paragraph, say
 from transformer.i18n.sentence import digits
-
-if TYPE_CHECKING:
-    pass
 
 
 def draw(run: OpenRun, row: Any) -> None:

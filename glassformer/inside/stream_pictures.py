@@ -8,7 +8,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import frame
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
-from glassformer.charts.positions import DIMENSION_AXIS
+from glassformer.charts.points import DIMENSION_AXIS
 from glassformer.charts.stream import (
     HOW_TO_READ_KEPT,
     HOW_TO_READ_SIZE,
@@ -78,13 +78,9 @@ def open_stream(run: ViewedRun) -> OpenStream:
     pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
     recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
-    chosen, norms = (
-        token_of(run, side, pieces),
-        [] if config.norm_kind == "none" else stream.norm_places(config, stack),
-    )
-    return OpenStream(
-        run, side, stack, pieces, chosen, pieces[chosen], config.norm != "post", list(norms), recorded, measured
-    )
+    chosen, pre = token_of(run, side, pieces), config.norm != "post"
+    norms = [] if config.norm_kind == "none" else list(stream.norm_places(config, stack))
+    return OpenStream(run, side, stack, pieces, chosen, pieces[chosen], pre, norms, recorded, measured)
 
 
 STREAM = INSIDE.part("stream", open_stream)
@@ -100,11 +96,21 @@ def size(o: OpenStream) -> Plot:
     """How large the stream is at each depth."""
     alt = say("Root mean square of the vectors of {n} tokens, by depth in the {stack}; {token} is chosen.",
               n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
-    spec = stream_lines_spec(
-        depths(o.measured.places), o.measured.size, o.pieces, chosen=o.chosen, title=size.title,
-        value_name=say("root mean square"), limits=None, colour=o.side,
-    )  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SIZE, fit=True, clicked=place_below(len(o.pieces)))
+    return _by_depth(o, size.title, say("root mean square"), o.measured.size, alt, HOW_TO_READ_SIZE)
+
+
+def _by_depth(
+    o: OpenStream,
+    title: str,
+    name: str,
+    values: np.ndarray,
+    alt: str,
+    read: str,
+    limits: tuple[float, float] | None = None,
+) -> Plot:
+    places, look = depths(o.measured.places), {"title": title, "value_name": name}
+    spec = stream_lines_spec(places, values, o.pieces, chosen=o.chosen, limits=limits, colour=o.side, **look)
+    return Plot(spec=spec, alt=alt, how_to_read=read, fit=True, clicked=place_below(len(o.pieces)))
 
 
 @STREAM.picture("stream_kept", say("How much of the embedding is left"))
@@ -114,25 +120,16 @@ def kept(o: OpenStream) -> Plot:
               "by depth in the {stack}; {token} is chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack],
               token=o.whose)  # fmt: skip
     least = min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05)
-    spec = stream_lines_spec(
-        depths(o.measured.places), o.measured.kept, o.pieces, chosen=o.chosen, title=kept.title,
-        value_name=say("cosine"), limits=(least, 1.05), colour=o.side,
-    )  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_KEPT, fit=True, clicked=place_below(len(o.pieces)))
+    return _by_depth(o, kept.title, say("cosine"), o.measured.kept, alt, HOW_TO_READ_KEPT, (least, 1.05))
 
 
 @STREAM.picture("stream_added", say("What each sub-layer adds to the stream of a token"))
 def added(o: OpenStream) -> Plot:
     """What each sub-layer adds to the stream of the chosen token."""
     measured = o.measured
-    spec = stream_added_spec(
-        depths(measured.sublayers),
-        measured.before[:, o.chosen],
-        measured.added[:, o.chosen],
-        measured.aligned[:, o.chosen],
-        title=say("What each sub-layer adds to the stream of {token}", token=o.whose),
-        colour=o.side,
-    )
+    title = say("What each sub-layer adds to the stream of {token}", token=o.whose)
+    numbers = (values[:, o.chosen] for values in (measured.before, measured.added, measured.aligned))
+    spec = stream_added_spec(depths(measured.sublayers), *numbers, title=title, colour=o.side)
     alt = say(
         "Size of the stream of {token}, and size of what each sub-layer of the {stack} adds to it.",
         token=o.whose,
@@ -197,10 +194,11 @@ def strip(o: OpenStream) -> Plot | None:
         gaps=(0, 3),
         height=150 + 38 * len(rows),
     )
+    norm = norm_name(o.norm, pre=o.pre)
     alt = say(
         "The vector of {token} before {norm}, then standardised, then after the norm; one column per dimension.",
         token=o.whose,
-        norm=norm_name(o.norm, pre=o.pre),
+        norm=norm,
     )
     standardised, scaled = NORM_FORMULAS[o.run.checkpoint.config.norm_kind]
     how_to_read = say("Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's "

@@ -40,9 +40,7 @@ from transformer.runs.query import check_source
 if TYPE_CHECKING:
     import pandas as pd
 
-BOX = "mask_companion_"
 CHECKS = "causality"  # the anchor of the checks
-SHOWN = 24  # characters of a sentence in its button
 
 
 def choose_batch(run: OpenRun, row: Any) -> Batch | None:
@@ -53,14 +51,10 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
     with row, st.popover(say("Batch"), key=run.key("mask_batch_menu")):
         chosen = companions(run)
         texts = [*chosen, *[""] * MOST_COMPANIONS][:MOST_COMPANIONS]
-        keys = [controls.folded_key(run.key(f"{BOX}{place}"), text) for place, text in enumerate(texts)]
-        for place, key in enumerate(keys):
-            st.text_input(
-                say("Together with ({n})", n=place + 1),
-                key=key,
-                on_change=partial(_keep_companions, run.slot, keys),
-                placeholder=say("Another sentence (optional)"),
-            )
+        keys = [controls.folded_key(run.key(f"mask_companion_{place}"), text) for place, text in enumerate(texts)]
+        keep, placeholder = partial(_keep_companions, run.slot, keys), say("Another sentence (optional)")
+        for n, key in enumerate(keys, start=1):
+            st.text_input(say("Together with ({n})", n=n), key=key, on_change=keep, placeholder=placeholder)
     if chosen and run.checkpoint.config.pad_id is None:
         st.info(say("This model has no padding token to fill a batch with, so your sentence runs alone."))
     found = attempt(lambda: batch_of(run))
@@ -97,10 +91,9 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
         )
         drawing.notes((said,))
         session.replace(run.slot, sentence=batch.sentence)
-    names = [shortened(trace.source_text, limit=SHOWN) for trace in batch.traces]  # a menu shows text as it is
+    named = controls.labelled([shortened(trace.source_text, limit=24) for trace in batch.traces])
     with row:
         kept = controls.field(run.slot, "sentence")
-        named = controls.labelled(names)
         controls.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
 
 
@@ -117,14 +110,6 @@ def choose_mask(scene: MasksScene, row: Any) -> None:
             shown=NAMES[scene.name],
         )
         drawing.notes((said,))
-
-
-def _layer_and_head(scene: MasksScene) -> None:
-    attention = scene.batch.parts.attention(scene.kind)
-    layer, head = controls.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
-    controls.menu_of_layers(layer, attention.n_layers, all_together=False)
-    n_heads = scene.run.checkpoint.config.of(attention.stack).n_heads
-    controls.menu_of_heads(head, n_heads, all_together=False)
 
 
 def cell(scene: MasksScene) -> None:
@@ -145,15 +130,17 @@ def cell(scene: MasksScene) -> None:
 
 def _menus(scene: MasksScene) -> None:
     found, shown = scene.axes, dict(zip(("query", "key"), scene.cell, strict=True))
-    queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
-    keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
+    queries = [say("Query {n}: {piece}", n=n, piece=piece) for n, piece in enumerate(found.queries, start=1)]
+    keys = [say("Key {n}: {piece}", n=n, piece=piece) for n, piece in enumerate(found.keys, start=1)]
     each = controls.together(scene.slot, shown, key="mask_")
     for kept, name, labels in zip(each, found.names, (queries, keys), strict=True):
-        controls.menu(kept, name, labels, bare=True, width=168)
+        controls.menu(kept, name, dict(enumerate(labels)), bare=True, width=168)
 
 
-IN_NUMBERS = mask_pictures.as_additive.title
 MOST_BESIDE = 20  # keys of a map that has another beside it
+NOT_PLAIN = say(
+    "This model's scores are not simply q·k / √d_head; this page shows the scores that the model actually computes."
+)
 
 
 def draw(run: OpenRun) -> None:
@@ -170,11 +157,9 @@ def draw(run: OpenRun) -> None:
         st.info(drawing.with_code(special))
     _masks(scene)
     for name, draw_part in (("one_row", _one_row), ("checks", _checks)):
-        key = run.key(f"mask_fold_{name}")
+        key, title = run.key(f"mask_fold_{name}"), MASKS.listed()[name].title
         st.session_state[key] = run.view.of(MasksLook).masks_panel == name
-        fold = st.expander(
-            MASKS.listed()[name].title, type="compact", key=key, on_change=partial(_unfold, run.slot, name, key)
-        )
+        fold = st.expander(title, type="compact", key=key, on_change=partial(_unfold, run.slot, name, key))
         if fold.open:
             with fold:
                 draw_part(scene)
@@ -210,7 +195,7 @@ def _masks(scene: MasksScene) -> None:
     if len(scene.axes.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
     else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
-        left, right = st.container(), st.expander(IN_NUMBERS)
+        left, right = st.container(), st.expander(mask_pictures.as_additive.title)
     with left:
         show(mask_pictures.as_bool, scene)
     with right:
@@ -219,17 +204,13 @@ def _masks(scene: MasksScene) -> None:
     if len(scene.batch.traces) > 1:
         show(mask_pictures.batch, scene)
     cells, different = _differences(scene)
-    drawing.explain(
-        *map(
-            drawing.plain,
-            (
-                mask_texts.about_mask(scene.name, scene.masks, n_heads=own.n_heads),
-                mask_texts.about_batch(scene.batch),
-                mask_texts.agreement(cells, different) if cells else "",
-                mask_texts.without_mask(scene.batch) if scene.batch.parts.writes else "",
-            ),
-        )
-    )
+    said = [
+        mask_texts.about_mask(scene.name, scene.masks, n_heads=own.n_heads),
+        mask_texts.about_batch(scene.batch),
+        mask_texts.agreement(cells, different) if cells else "",
+        mask_texts.without_mask(scene.batch) if scene.batch.parts.writes else "",
+    ]
+    drawing.explain(*map(drawing.plain, said))
 
 
 def _differences(scene: MasksScene) -> tuple[int, int]:
@@ -249,9 +230,12 @@ def _differences(scene: MasksScene) -> tuple[int, int]:
 
 
 def _one_row(scene: MasksScene) -> None:
-    """Draw the selected query's row in one head."""
+    attention = scene.batch.parts.attention(scene.kind)
+    layer, head = controls.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
     with st.container(horizontal=True, gap="small"):
-        _layer_and_head(scene)
+        controls.menu_of_layers(layer, attention.n_layers, all_together=False)
+        n_heads = scene.run.checkpoint.config.of(attention.stack).n_heads
+        controls.menu_of_heads(head, n_heads, all_together=False)
     row = attempt(lambda: mask_pictures.row_of(scene))
     if row is None:
         return
@@ -260,12 +244,7 @@ def _one_row(scene: MasksScene) -> None:
     if scene.run.view.layer is None or scene.run.view.head is None:
         said.append(say("A mean over heads has no scores of its own, so one head is shown instead."))
     if not plain_scores(scene.run.checkpoint.config):
-        said.append(
-            say(
-                "This model's scores are not simply q·k / √d_head; this page shows the scores that the model "
-                "actually computes."
-            )
-        )
+        said.append(NOT_PLAIN)
     drawing.explain(*map(drawing.plain, said))
     with st.expander(say("The numbers of this row")):
         st.dataframe(_numbers(row, scene.axes.keys), hide_index=True)
@@ -286,9 +265,8 @@ def _numbers(row: mask_pictures.MaskedRow, keys: list[str]) -> pd.DataFrame:
 
 
 def _checks(scene: MasksScene) -> None:
-    """Run both checks on the selected sentence and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
-    for check in [check for check in found or () if check is not None][:1]:
+    for check in list(filter(None, found or ()))[:1]:
         drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved)))
 
 

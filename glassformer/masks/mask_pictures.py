@@ -32,9 +32,6 @@ _LOOKS = [
 MOST_PADS = 16
 
 
-# ------------------------------------------------------------------------------------------------ the masks
-
-
 @WHOLE.picture("mask_bool", say("The mask as True and False"), follows="still")
 def as_bool(scene: MasksScene) -> Plot:
     """The mask after broadcasting."""
@@ -76,8 +73,7 @@ def _map(scene: MasksScene, convention: charts.Convention, title: str, written: 
 
 def _cell_in(click: Click, shape: tuple[int, ...]) -> Mapping[str, int] | None:
     cell = cell_of(click)
-    inside = cell is not None and cell[0] < shape[0] and cell[1] < shape[1]
-    return {"query": cell[0], "key": cell[1]} if cell is not None and inside else None
+    return {"query": cell[0], "key": cell[1]} if cell and cell[0] < shape[0] and cell[1] < shape[1] else None
 
 
 @WHOLE.picture("mask_batch", say("The padded batch"), follows="still")
@@ -85,17 +81,16 @@ def batch(scene: MasksScene) -> Plot:
     """Which positions of the batch are padding."""
     side = scene.axes.key_side
     real = scene.batch.is_real(side)
-    n_sentences, n_positions = real.shape
-    shape = list(real.shape)
+    (n_sentences, n_positions), shape = real.shape, list(real.shape)
+    title = say("The batch: target ids {shape}", shape=shape)
+    if side == "source":
+        title = say("The batch: source ids {shape}", shape=shape)
     spec = charts.padded_batch_spec(
         [scene.batch.pieces(side, i) for i in range(n_sentences)],
         real,
-        sentences=_sentences(n_sentences),
+        sentences=[say("Sentence {n}", n=i + 1) for i in range(n_sentences)],
         columns=[str(i + 1) for i in range(n_positions)],
-        title=say("The batch: source ids {shape}", shape=shape)
-        if side == "source"
-        else say("The batch: target ids {shape}", shape=shape),
-        column_axis=charts.POSITION,
+        title=title,
         marked_row=scene.batch.sentence,
         colour=side,
     )
@@ -108,13 +103,6 @@ def batch(scene: MasksScene) -> Plot:
         padding=int((~real).sum()),
     )
     return Plot(spec=spec, alt=alt)
-
-
-def _sentences(count: int) -> list[str]:
-    return [say("Sentence {n}", n=place + 1) for place in range(count)]
-
-
-# ------------------------------------------------------------------------------------------------ one row
 
 
 @dataclass(frozen=True)
@@ -139,13 +127,11 @@ def row_of(scene: MasksScene) -> MaskedRow:
     if run.trace.query.interventions and attention.causal:
         whole = _without_unread(whole)
     reasons = closed_for(scene.taken, scene.masks, scene.batch.sentence)
-    why = [
-        next((one for one, at in reasons.items() if at[query, k]), mask_texts.CLOSED_OTHERWISE) for k in range(n_keys)
-    ]
+    closed = mask_texts.CLOSED_OTHERWISE
+    why = [next((one for one, at in reasons.items() if at[query, k]), closed) for k in range(n_keys)]
     scores, allowed, weights = (values[head, query, :n_keys] for values in (whole, mask, weighed))
-    return MaskedRow(
-        scores, allowed, weights, why, mask_texts.filled(run.trace.query, run.checkpoint.config, scene.kind)
-    )
+    filled = mask_texts.filled(run.trace.query, run.checkpoint.config, scene.kind)
+    return MaskedRow(scores, allowed, weights, why, filled)
 
 
 def _without_unread(scores: np.ndarray) -> np.ndarray:
@@ -162,18 +148,19 @@ def _without_unread(scores: np.ndarray) -> np.ndarray:
 def one_row(scene: MasksScene) -> Plot:
     """A query's scores, the same after the mask, its weights."""
     row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
+    title = say(
+        "Layer {layer}, head {head}: query {n}, {query}",
+        layer=layer + 1,
+        head=head + 1,
+        n=query + 1,
+        query=found.queries[query],
+    )
     spec = charts.masked_row_spec(
         row.scores,
         row.allowed,
         row.weights,
         keys=found.keys,
-        title=say(
-            "Layer {layer}, head {head}: query {n}, {query}",
-            layer=layer + 1,
-            head=head + 1,
-            n=query + 1,
-            query=found.queries[query],
-        ),
+        title=title,
         key_axis=found.names[1],
         key=key,
         colour=found.key_side,
@@ -189,9 +176,6 @@ def one_row(scene: MasksScene) -> Plot:
         closed=int((~row.allowed).sum()),
     )
     return Plot(spec=spec, alt=alt, fit=True, clicked=into("key", place_below(len(found.keys)), query=query))
-
-
-# ------------------------------------------------------------------------------------------------ checks
 
 
 @dataclass(frozen=True)
@@ -217,18 +201,14 @@ def other_piece(scene: MasksScene, changed: int) -> int:
 def causality_check(scene: MasksScene, changed: int) -> Check:
     """Whether a later piece moves earlier rows, computed once; errors as of `scene`."""
     batch, checkpoint, place = scene.batch, scene.run.checkpoint, scene.batch.sentence
-    piece_id = other_piece(scene, changed)
+    ids, piece_id = (batch.src_ids, batch.tgt_ids), other_piece(scene, changed)
     moved: Movement = scene.run.work.compute(
-        ("causality", checkpoint.content_hash, batch.src_ids, batch.tgt_ids, place, changed, piece_id),
-        lambda: check_causality(
-            checkpoint.model, batch.src_ids, batch.tgt_ids, sentence=place, place=changed, piece_id=piece_id
-        ),
+        ("causality", checkpoint.content_hash, *ids, place, changed, piece_id),
+        lambda: check_causality(checkpoint.model, *ids, sentence=place, place=changed, piece_id=piece_id),
         nbytes=_nbytes,
     )
-    n_rows = batch.n_target(place)
-    return Check(
-        moved, *mask_texts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
-    )
+    n_rows, n_sentences = batch.n_target(place), len(batch.traces)
+    return Check(moved, *mask_texts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=n_sentences))
 
 
 @CHECKS.picture("mask_causality", say("Causality: how much each row changes"), follows="still")
@@ -239,8 +219,8 @@ def causality(scene: MasksScene) -> Plot | None:
         return None
     check, n_rows = causality_check(scene, changed), scene.batch.n_target(place)
     moved = check.moved
-    both = moved.kept[:n_rows], moved.taken[:n_rows]
-    series: dict[str, np.ndarray] = {say("with the causal mask"): both[0], say("without it"): both[1]}
+    kept, taken = moved.kept[:n_rows], moved.taken[:n_rows]
+    series: dict[str, np.ndarray] = {say("with the causal mask"): kept, say("without it"): taken}
     title = say(
         "Change at token {n} of sentence {sentence}: how much each row's logits change",
         n=changed + 1,
@@ -267,12 +247,13 @@ def movement(
     powers = np.log10(every[np.isfinite(every) & (every > 0)])
     first, last = int(np.floor(powers.min())) - 1, int(np.ceil(powers.max() + 0.1))
     zero, exponents = 10.0**first, range(first + 1, last + 1, max(1, (last - first) // 6))
-    ticks = {"tickvals": [zero, *(10.0**one for one in exponents)], "ticktext": [_ZERO, *map(_power, exponents)]}
+    powers_said = [f"10<sup>−{-one}</sup>" if one < -3 else f"{10.0**one:g}" for one in exponents]
+    ticks = {"tickvals": [zero, *(10.0**one for one in exponents)], "ticktext": [_ZERO, *powers_said]}
     axis = {"type": "log", "range": [first - 0.4, last + 0.2], "tickmode": "array", "fixedrange": True} | ticks
-    drawn = [
-        Series(name, np.where(values == 0, zero, values), look | {"text": _said(values)}, "markers", "%{text}")
-        for (name, values), look in zip(series.items(), _LOOKS, strict=False)
-    ]
+    drawn = []
+    for (name, values), look in zip(series.items(), _LOOKS, strict=False):
+        said = {"text": [f"{value:.3g}" if value else _ZERO for value in values]}
+        drawn.append(Series(name, np.where(values == 0, zero, values), look | said, "markers", "%{text}"))
     band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
     shapes = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}, *marks]
     spec: Spec = lines(title, rows, Scale(value_name, axis), drawn, height=360, shapes=shapes)["spec"]
@@ -287,14 +268,6 @@ def movement(
     return spec
 
 
-def _said(values: np.ndarray) -> list[str]:
-    return [_ZERO if value == 0 else f"{value:.3g}" for value in values]
-
-
-def _power(exponent: int) -> str:
-    return f"10<sup>−{-exponent}</sup>" if exponent < -3 else f"{10.0**exponent:g}"
-
-
 def most_pads(scene: MasksScene) -> int:
     """How many pads fit behind the sentence and its output; less than 1 if none does."""
     batch, place = scene.batch, scene.batch.sentence
@@ -307,18 +280,17 @@ def padding_checks(scene: MasksScene) -> dict[str, Check]:
     if checkpoint.config.pad_id is None or most < 1:
         return {}
     n_pads = min(scene.run.view.of(MasksLook).pads, most)
-    src = batch.src_ids[place][: batch.n_source(place)]
-    tgt = batch.tgt_ids[place][: batch.n_target(place)]
+    src, tgt = batch.src_ids[place][: batch.n_source(place)], batch.tgt_ids[place][: batch.n_target(place)]
     moved: PaddingMovement = scene.run.work.compute(
         ("padding", checkpoint.content_hash, src, tgt, n_pads),
         lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
         nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
     )
-    verdict = partial(mask_texts.padding_verdict, n_pads=n_pads)
-    sides = {"source": moved.source, "target": moved.target}
-    return {
-        side: Check(one, *verdict(one, of_source=side == "source")) for side, one in sides.items() if one is not None
-    }
+    found = {}
+    for side, one in (("source", moved.source), ("target", moved.target)):
+        if one is not None:
+            found[side] = Check(one, *mask_texts.padding_verdict(one, of_source=side == "source", n_pads=n_pads))
+    return found
 
 
 @CHECKS.picture("mask_source_pads", say("Padding: pads after the source"), follows="still")
@@ -342,13 +314,9 @@ def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
     rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
     n_pads = min(scene.run.view.of(MasksLook).pads, most_pads(scene))
     title = mask_texts.about_pads(of_source=side == "source", n_pads=n_pads)
-    spec = movement(
-        title,
-        Axis(READS_PREDICTS, rows) if logits else Axis(SOURCE_ROWS, rows[: batch.n_source(place)]),
-        LOGITS if logits else VECTORS,
-        {with_mask: check.moved.kept, say("without it"): check.moved.taken},
-        check.moved.rounding,
-    )
+    axis = Axis(READS_PREDICTS, rows) if logits else Axis(SOURCE_ROWS, rows[: batch.n_source(place)])
+    moved, name = check.moved, LOGITS if logits else VECTORS
+    spec = movement(title, axis, name, {with_mask: moved.kept, say("without it"): moved.taken}, moved.rounding)
     return Plot(spec=spec, alt=check.verdict, how_to_read=HOW_TO_READ_MOVEMENT)
 
 

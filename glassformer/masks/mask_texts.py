@@ -75,23 +75,18 @@ def about_batch(batch: Batch) -> Iterator[str]:
     if n_sentences == 1:
         yield say("A single sentence needs no padding. Add a second sentence to see padding at work.")
         return
-    source = [batch.n_source(i) for i in range(n_sentences)]
-    target = [batch.n_target(i) for i in range(n_sentences)]
+    source, target = ([count(i) for i in range(n_sentences)] for count in (batch.n_source, batch.n_target))
     yield say("{n} sentences run as one batch.", n=n_sentences)
     if batch.parts.reads:
-        yield say("Source lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(source), most=max(source))
+        lengths = _and([*map(str, source)])
+        yield say("Source lengths: {lengths} tokens, all padded to {most}.", lengths=lengths, most=max(source))
+    lengths, most = _and([*map(str, target)]), max(target)
     if batch.parts.writes and batch.parts.reads:
-        yield say("Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target))
+        yield say("Target lengths: {lengths} tokens, all padded to {most}.", lengths=lengths, most=most)
     elif batch.parts.writes:
         yield say(
-            "Lengths of prompt and output together: {lengths} tokens, all padded to {most}.",
-            lengths=_counted(target),
-            most=max(target),
+            "Lengths of prompt and output together: {lengths} tokens, all padded to {most}.", lengths=lengths, most=most
         )
-
-
-def _counted(numbers: Sequence[int]) -> str:
-    return _and([str(number) for number in numbers])
 
 
 def _and(parts: Sequence[str]) -> str:
@@ -206,6 +201,7 @@ def about_cell(
     score = _signed(float(scores[key]))
     start = say("Query {query}, key {key}: the score is {score}.", query=query + 1, key=key + 1, score=score)
     weight = float(weights[key])
+    said = say("The mask adds −∞, and exp(−∞) = 0, so the weight is exactly 0, whatever the score.")
     if not allowed[key] and filled != MINUS_INFINITY:
         said = say(
             "The key is closed: its score is replaced with {fill}, which still goes into the softmax, so the "
@@ -213,32 +209,25 @@ def about_cell(
             fill=filled,
             weight=weight,
         )
-        return joined(" ", [start, said])
     if not allowed[key]:
-        closed = say("The mask adds −∞, and exp(−∞) = 0, so the weight is exactly 0, whatever the score.")
-        return joined(" ", [start, closed])
+        return joined(" ", [start, said])
     opened = scores[allowed].astype(np.float64)
-    largest = float(opened.max())
-    total = float(np.exp(opened - largest).sum())
-    if not np.isclose(np.exp(float(scores[key]) - largest) / total, weight, atol=ROUNDING):
+    top = float(opened.max())
+    total, largest = float(np.exp(opened - top).sum()), _signed(top)
+    if np.isclose(np.exp(float(scores[key]) - top) / total, weight, atol=ROUNDING):
+        said = say("The mask adds 0. The largest score of an open key is {largest}, and Σ exp(score − {taken_away}) "
+                   "= {total:.4f} over the {keys}, so the weight is exp({score} − {taken_away}) / {total:.4f} = "
+                   "{weight:.4f}.", largest=largest, taken_away=f"({largest})" if top < 0 else largest, total=total,
+                   keys=say_n("{n} open key", "{n} open keys", len(opened)), score=score, weight=weight)  # fmt: skip
+    else:
         said = say(
             "The weight is {weight:.4f}, which is not simply the softmax of the open keys' scores.", weight=weight
         )
-        return joined(" ", [start, said])
-    summed = say("The mask adds 0. The largest score of an open key is {largest}, and Σ exp(score − {taken_away}) "
-                 "= {total:.4f} over the {keys}, so the weight is exp({score} − {taken_away}) / {total:.4f} = "
-                 "{weight:.4f}.", largest=_signed(largest), taken_away=_bracketed(largest), total=total,
-                 keys=say_n("{n} open key", "{n} open keys", len(opened)), score=score, weight=weight)  # fmt: skip
-    return joined(" ", [start, summed])
+    return joined(" ", [start, said])
 
 
 def _signed(number: float) -> str:
     return f"{number:.4f}".replace("-", "−")
-
-
-def _bracketed(number: float) -> str:
-    """A number to take away; a negative one in brackets."""
-    return f"({_signed(number)})" if number < 0 else _signed(number)
 
 
 def about_rounding(moved: Movement) -> str:
@@ -289,13 +278,16 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     """Whether the past is unchanged when `place`, from 0, changed, and the numbers; `n_rows` without padding."""
     before, after = moved.kept[:place].max(), moved.kept[place:n_rows]
     held = bool(max(before, moved.elsewhere) <= moved.rounding)
+    earlier = say("Row 1") if place == 1 else say("Rows 1 to {last}", last=place)
+    low, high = amount(after.min()), amount(after.max())
+    moved_by = low if low == high else say("{low} to {high}", low=low, high=high)
     said = [
         say(
             "{earlier} changed by {before}, {later} by {after}.",
-            earlier=_rows_first(place),
+            earlier=earlier,
             before=amount(before),
             later=_rows(place, n_rows),
-            after=_span(after),
+            after=moved_by,
         )
     ]
     if n_sentences > 1:
@@ -311,11 +303,8 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
 
 def without_causal_mask(moved: Movement, place: int) -> str:
     """By how much earlier rows move when `place` changes and nothing is hidden."""
-    return say(
-        "Without the causal mask, {earlier} would change by up to {amount}.",
-        earlier=_rows(0, place),
-        amount=amount(moved.taken[:place].max()),
-    )
+    rows, most = _rows(0, place), amount(moved.taken[:place].max())
+    return say("Without the causal mask, {earlier} would change by up to {amount}.", earlier=rows, amount=most)
 
 
 def about_pads(*, of_source: bool, n_pads: int) -> str:
@@ -362,16 +351,6 @@ def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str
 def amount(value: float) -> str:
     """A difference as the page writes it; only 0 itself is called so."""
     return say("exactly 0") if value == 0 else written(f"{value:.2g}")
-
-
-def _span(values: np.ndarray) -> str:
-    low, high = amount(values.min()), amount(values.max())
-    return low if low == high else say("{low} to {high}", low=low, high=high)
-
-
-def _rows_first(end: int) -> str:
-    """The rows from the first on, at the beginning of a sentence."""
-    return say("Row 1") if end == 1 else say("Rows 1 to {last}", last=end)
 
 
 def _rows(first: int, end: int) -> str:

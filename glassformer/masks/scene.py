@@ -140,7 +140,15 @@ class MasksScene(RunScene):
     @cached_property
     def axes(self) -> Axes:
         """Its rows and columns."""
-        return axes(self.batch, self.name)
+        batch, kind = self.batch, self.kind
+        source = batch.pieces("source", batch.sentence)
+        real = batch.is_real("source" if kind == "encoder" else "target")[batch.sentence]
+        if kind == "encoder":
+            return Axes(source, source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real)
+        rows, read = batch.decoder_rows(batch.sentence), batch.pieces("target", batch.sentence)
+        if kind == "cross":
+            return Axes(rows, read, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
+        return Axes(rows, read, read, (TARGET_ROWS, TARGET_COLUMNS), "target", real)
 
     @property
     def kind(self) -> Kind:
@@ -197,13 +205,9 @@ def batch_of(run: ViewedRun) -> tuple[Batch, list[str]]:
             refused.append(left_out(text, error))
     traces = _run(run, queries, refused)
     n_rows = len(traces[0].read_ids)
-    return Batch(
-        traces=traces,
-        sentence=_looked_at(run.view.of(MasksLook), traces),
-        n_rows=min(run.visible.n_rows, n_rows) if run.view.guess else n_rows,
-        covered=run.visible.covered,
-        parts=anatomy(run.checkpoint.config),
-    ), refused
+    n_rows = min(run.visible.n_rows, n_rows) if run.view.guess else n_rows
+    sentence, parts = _looked_at(run.view.of(MasksLook), traces), anatomy(run.checkpoint.config)
+    return Batch(traces, sentence, n_rows, run.visible.covered, parts), refused
 
 
 def _run(run: ViewedRun, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
@@ -239,19 +243,6 @@ def _looked_at(look: MasksLook, traces: Sequence[Trace]) -> int:
     if look.sentence is not None or look.masks_panel == "checks":
         return min(look.sentence or 0, len(traces) - 1)
     return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
-
-
-def axes(batch: Batch, name: MaskName) -> Axes:
-    """The axes of a mask for the selected sentence."""
-    kind, sentence = KINDS[name], batch.sentence
-    source = batch.pieces("source", sentence)
-    real = batch.is_real("source" if kind == "encoder" else "target")[sentence]
-    if kind == "encoder":
-        return Axes(source, source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real)
-    rows, read = batch.decoder_rows(sentence), batch.pieces("target", sentence)
-    if kind == "cross":
-        return Axes(rows, read, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
-    return Axes(rows, read, read, (TARGET_ROWS, TARGET_COLUMNS), "target", real)
 
 
 def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np.ndarray]:
@@ -318,35 +309,29 @@ def fit_cell(
     query: int | None, key: int | None, mask: np.ndarray, real: np.ndarray
 ) -> tuple[tuple[int, int], tuple[str, ...]]:
     """The chosen cell moved into a mask [query, key], and a note for each place that had to be moved."""
-    (n_queries, n_keys), default = mask.shape, default_cell(mask, real)
+    (n_queries, n_keys), default, notes = mask.shape, default_cell(mask, real), list[str]()
     row = default[0] if query is None else min(query, n_queries - 1)
     column = default[1] if key is None else min(key, n_keys - 1)
-    notes: list[str] = []
     if query is not None and query > row:
-        notes += [
+        notes.append(
             say(
                 "Query {n} was chosen, but this mask ends at query {last}, which is shown instead.",
                 n=query + 1,
-                last=row + 1,
+                last=n_queries,
             )
-        ]
+        )
     if key is not None and key > column:
-        notes += [
-            say(
-                "Key {n} was chosen, but this mask ends at key {last}, which is shown instead.",
-                n=key + 1,
-                last=column + 1,
-            )
-        ]
+        notes.append(
+            say("Key {n} was chosen, but this mask ends at key {last}, which is shown instead.", n=key + 1, last=n_keys)
+        )
     return (row, column), tuple(notes)
 
 
 def default_companion(checkpoint: Checkpoint, source: str, examples: Sequence[str]) -> tuple[str, ...]:
     """The example to pad to: a few pieces longer than the sentence, else the longest; if none is, the shortest."""
     own, *others = (len(checkpoint.src_tokenizer.encode(text).ids) for text in (source, *examples))
-    there = sorted(
-        ((n, text) for text, n in zip(examples, others, strict=True) if text != source), key=lambda one: one[0]
-    )
+    there = [(n, text) for text, n in zip(examples, others, strict=True) if text != source]
+    there.sort(key=lambda one: one[0])
     longer = [text for n, text in there if n >= own + MORE_PIECES] or [text for n, text in there if n > own][-1:]
     return tuple((longer or [text for _, text in there])[:1])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel
@@ -62,14 +62,6 @@ def _buckets(config: ModelConfig) -> Iterator[str]:
                       "side.", stack=ANY_STACK[stack.name], n=n, first=first)  # fmt: skip
 
 
-def no_such_part(panel: PositionsPanel) -> str:
-    """Why a requested part has no meaning for a model, and another is shown."""
-    return say(
-        "This model's positions have no part “{part}”, so the first part of the page is shown instead.",
-        part=PAGE.listed()[panel].title,
-    )
-
-
 def about_layout(config: ModelConfig) -> str:
     """How a table of sinusoids that the model has otherwise than the paper is drawn; "" for all others."""
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
@@ -89,17 +81,18 @@ def about_layout(config: ModelConfig) -> str:
     return joined(" ", [halves, slow, first])
 
 
-TABLE_PARTS: tuple[PositionsPanel, ...] = ("table", "similarity", "shift", "sentence")
 PARTS: dict[Adds, tuple[PositionsPanel, ...]] = {  # by what positions add
-    "table": TABLE_PARTS,
+    "table": ("table", "similarity", "shift", "sentence"),
     "turn": ("rotations", "pair", "distance", "sentence"),
     "bias": ("distance", "sentence"),
 }
+_CROSS = say(
+    "Cross-attention does not use positions: a query's position in one text says nothing about a key's position in "
+    "another."
+)
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
-COUNT = "positions_count"
+COUNT, LAYERS = "positions_count", "positions_layers"
 COUNTS = (16, 32, 64, 128, 256, 512)
-LAYERS = "positions_layers"
-PAIR = "positions_pair"
 
 
 def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionScene | None:
@@ -107,19 +100,26 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionS
 
     Positions inside attention have their own parts. A model without positions gets a sentence that says so.
     """
-    config = checkpoint.config
-    if config.placing.adds != "table":
-        return _in_attention(checkpoint, slot)
-    _settle(checkpoint, slot)
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    if config.placing.adds == "nothing":
+        st.info(instead_of_a_table(config))
+        return None
+    titles, of_table = _titles(config), config.placing.adds == "table"
+    _settle(checkpoint, slot, titles)
     with controls.bar(slot):
-        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
-        if panel == "sentence" and len(anatomy(config).stacks) > 1:
-            choose_side(anatomy(config), slot)
-        if panel == "table":
+        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), titles, bare=True)
+        if (panel == "sentence" or not of_table) and len(parts.stacks) > 1:
+            choose_side(parts, slot)
+        if not of_table and panel != "sentence":  # that part has a choice of layers of its own
+            _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
+        if panel == "table" or (not of_table and panel != "sentence"):
             choose_count(config.max_len, slot)
         if panel == "similarity":
             controls.choose(controls.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
-    return open_table(checkpoint, session.view(slot), slot, loading)
+    if of_table:
+        return open_table(checkpoint, session.view(slot), slot, loading)
+    drawing.explain(*map(drawing.plain, [instead_of_a_table(config), *[_CROSS] * ("cross" in parts.kinds)]))
+    return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 
 def _titles(config: ModelConfig) -> dict[PositionsPanel, str]:
@@ -151,108 +151,64 @@ def choose_count(max_len: int, slot: Slot) -> None:
 
 def choose_dims(table: PositionTable) -> None:
     """Draw the choice of dimensions whose curves are shown."""
-    controls.several(
-        controls.field(table.slot, "dims"),
-        say("Dimensions drawn as curves"),
-        range(table.d_model),
-        most=MAX_DIMS,
-        placeholder=say(
-            "Default: {dimensions}; or choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))
-        ),
-    )
+    kept, own = controls.field(table.slot, "dims"), joined(", ", map(str, spread(table.d_model)))
+    placeholder = say("Default: {dimensions}; or choose your own", dimensions=own)
+    label = say("Dimensions drawn as curves")
+    controls.several(kept, label, range(table.d_model), most=MAX_DIMS, placeholder=placeholder)
 
 
 def choose_pair(table: PositionTable) -> None:
     """Draw the choice of the pair of dimensions."""
-    kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
-    pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
-    controls.menu(kept, say("Pair of dimensions"), pairs)
+    slot, pairs = table.slot, [(2 * pair, 2 * pair + 1) for pair in range(table.d_model // 2)]
+    names: list[str] = [say("{sine} and {cosine}", sine=sine, cosine=cosine) for sine, cosine in pairs]
+    if table.follows:
+        names = [
+            say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=short(length))
+            for (sine, cosine), length in zip(pairs, study.wavelengths(table.d_model), strict=False)
+        ]
+    kept = controls.ControlBinding(f"{slot}positions_pair", table.pair, lambda n: session.replace(slot, dims=pairs[n]))
+    controls.menu(kept, say("Pair of dimensions"), dict(enumerate(names)))
 
 
-def _take_pair(slot: Slot, pair: int) -> None:
-    session.replace(slot, dims=(2 * pair, 2 * pair + 1))
-
-
-def _pair_name(table: PositionTable, pair: int) -> str:
-    sine, cosine = 2 * pair, 2 * pair + 1
-    if not table.follows:
-        return say("{sine} and {cosine}", sine=sine, cosine=cosine)
-    length = short(study.wavelengths(table.d_model)[pair])
-    return say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=length)
-
-
-def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
-    """Move what a link or another checkpoint left behind into what this table has."""
-    look, d_model = session.view(slot).of(PositionsLook), checkpoint.config.d_model
+def _settle(checkpoint: Checkpoint, slot: Slot, titles: Mapping[PositionsPanel, str]) -> None:
+    """Move what a link or another checkpoint left behind into what this model has."""
+    look, d_model, own = session.view(slot).of(PositionsLook), checkpoint.config.d_model, PositionsLook.positions_panel
+    name, panel, most = checkpoint.name, look.positions_panel, max(1, most_shift(checkpoint.config.max_len))
+    if panel not in titles and panel != own:  # the page's own choice needs no word
+        said = say(
+            "This model's positions have no part “{part}”, so the first part of the page is shown instead.",
+            part=PAGE.listed()[panel].title,
+        )
+        session.add_note(said, slot)
+        session.replace(slot, positions_panel=own)
+    if checkpoint.config.placing.adds != "table":
+        return
     if any(dim >= d_model for dim in look.dims):
         said = say(
             "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
             first=d_model,
-            name=checkpoint.name,
+            name=name,
             last=d_model - 1,
         )
         session.add_note(said, slot)
-    most = max(1, most_shift(checkpoint.config.max_len))
     if look.shift > most:
         said = say(
             "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
             shift=look.shift,
-            name=checkpoint.name,
+            name=name,
             most=most,
         )
         session.add_note(said, slot)
-    panel = look.positions_panel
-    if panel not in TABLE_PARTS:
-        session.add_note(no_such_part(panel), slot)
-        panel = PositionsLook.positions_panel
-    dims = tuple(dim for dim in look.dims if dim < d_model)
-    session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
-
-
-# ------------------------------------------------------------------------------------------------ inside attention
-
-
-def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
-    config, parts = checkpoint.config, anatomy(checkpoint.config)
-    if config.placing.adds == "nothing":
-        st.info(instead_of_a_table(config))
-        return None
-    titles = _titles(config)
-    panel = session.view(slot).of(PositionsLook).positions_panel
-    if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
-        session.add_note(no_such_part(panel), slot)
-        session.replace(slot, positions_panel=PositionsLook.positions_panel)
-    with controls.bar(slot):
-        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), titles, bare=True)
-        if len(parts.stacks) > 1:
-            choose_side(parts, slot)
-        if panel != "sentence":  # that part has a choice of layers of its own
-            _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
-            choose_count(config.max_len, slot)
-    drawing.explain(*map(drawing.plain, (instead_of_a_table(config), *_cross(config))))
-    return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
+    session.replace(slot, dims=tuple(dim for dim in look.dims if dim < d_model), shift=min(look.shift, most))
 
 
 def _choose_layers(shown: PositionScene | None, slot: Slot) -> None:
     """Draw the choice among layers that turn otherwise than each other, where there are such."""
     if shown is None or shown.turning is None or len(shown.turnings) < 2:
         return
-    kept = controls.ControlBinding(
-        f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer)
-    )
+    kept = replace(controls.field(slot, "layer", key=LAYERS), value=shown.turning.layers[0])
     options = {one.layers[0]: _name(one) for one in shown.turnings}
     controls.menu(kept, say("Layers"), options, bare=True, width=300)
-
-
-def _cross(config: ModelConfig) -> list[str]:
-    if "cross" not in anatomy(config).kinds:
-        return []
-    return [
-        say(
-            "Cross-attention does not use positions: a query's position in one text says nothing about a key's "
-            "position in another."
-        )
-    ]
 
 
 def _name(turning: Turning) -> str:

@@ -1,6 +1,6 @@
 """Parts of the Positions page: a table, its similarity and shift; positions inside attention; the sentence's."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -19,7 +19,6 @@ from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.view import Slot
 from transformer.analysis import positions as study
 from transformer.analysis.positions import Turning, moved_together
 from transformer.analysis.stream import rms
@@ -37,9 +36,6 @@ def table(table: PositionTable, run: OpenRun | None) -> None:
         position_controls.choose_side(anatomy(table.checkpoint.config), table.slot)
 
 
-# ------------------------------------------------------------------------------------------------ the table
-
-
 def _table(table: PositionTable) -> None:
     show(table_pictures.whole, table)
     both = say("Encoder and decoder have the same table of positions.")
@@ -53,17 +49,15 @@ def _table(table: PositionTable) -> None:
 
 
 def _origin(table: PositionTable) -> str:
-    n_positions, d_model = table.values.shape
+    (n_positions, d_model), whose = table.values.shape, table.whose
     size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "The table of {owner} is computed, not learned. It has {size} and no parameters.",
-            owner=table.whose,
-            size=size,
+            "The table of {owner} is computed, not learned. It has {size} and no parameters.", owner=whose, size=size
         )
     return say(
         "The table of {owner} is learned. It has {size} = {n:,} parameters, trained like all other parameters.",
-        owner=table.whose,
+        owner=whose,
         size=size,
         n=n_positions * d_model,
     )
@@ -89,9 +83,6 @@ def _meaning(table: PositionTable) -> str:
                largest=float(np.abs(table.values).max()))  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------ similarity
-
-
 def _similarity(table: PositionTable) -> None:
     show_beside(table_pictures.similarity, table_pictures.distance, table)
     drawing.explain(drawing.plain(_what_resembles(table)))
@@ -101,37 +92,24 @@ def _similarity(table: PositionTable) -> None:
 def _what_resembles(table: PositionTable) -> str:
     spread, name = table.by_distance, table.measure
     lengths = np.linalg.norm(table.values[: table.count].astype(np.float64), axis=1)
-    most = digits(spread.spread)
-    by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
-    said = [
-        say(
+    most, least, longest = digits(spread.spread), lengths.min(), lengths.max()
+    differs = say(
+        "For pairs of positions that are equally far apart, the similarity ({name}) differs by up to {most}, "
+        "so it depends not only on the distance but also on the positions themselves.",
+        name=name,
+        most=most,
+    )
+    if spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max())):
+        differs = say(
             "For pairs of positions that are equally far apart, the similarity ({name}) differs by at most {most}: "
             "only the distance between two positions matters, not the positions themselves.",
             name=name,
             most=most,
         )
-        if by_distance
-        else say(
-            "For pairs of positions that are equally far apart, the similarity ({name}) differs by up to {most}, "
-            "so it depends not only on the distance but also on the positions themselves.",
-            name=name,
-            most=most,
-        )
-    ]
-    if np.ptp(lengths) <= 0.01:
-        said.append(say("All position vectors have length {length:.2f}.", length=lengths.mean()))
-    else:
-        said.append(
-            say(
-                "The lengths of the position vectors range from {least:.2f} to {most:.2f}.",
-                least=lengths.min(),
-                most=lengths.max(),
-            )
-        )
-    return joined(" ", said)
-
-
-# ------------------------------------------------------------------------------------------------ a shift
+    if longest - least <= 0.01:
+        return joined(" ", [differs, say("All position vectors have length {length:.2f}.", length=lengths.mean())])
+    ends = say("The lengths of the position vectors range from {least:.2f} to {most:.2f}.", least=least, most=longest)
+    return joined(" ", [differs, ends])
 
 
 def _shift(table: PositionTable) -> None:
@@ -167,11 +145,8 @@ def _what_turns(table: PositionTable) -> Iterator[str]:
         shift=shift,
         error=error,
     )
-    if table.d_model % 2:
-        yield say(
-            "Dimension {last} is a sine without a cosine, so it cannot be turned and is not included.",
-            last=table.d_model - 1,
-        )
+    if (last := table.d_model - 1) % 2 == 0:
+        yield say("Dimension {last} is a sine without a cosine, so it cannot be turned and is not included.", last=last)
 
 
 def _what_fits(table: PositionTable) -> Iterator[str]:
@@ -198,7 +173,6 @@ def _what_fits(table: PositionTable) -> Iterator[str]:
         yield say("So few positions can always be fitted in {dimensions} dimensions.", dimensions=d_model)
 
 
-PAIR = "rotary_pair"
 MOVED = 512  # places to which a query and a key are moved together
 
 
@@ -252,16 +226,14 @@ def _about_bias(shown: PositionScene) -> Iterator[str]:
     )
 
 
-# ------------------------------------------------------------------------------------------------ rotations
-
-
-def _take_pair(slot: Slot, n_pairs: int, pair: int) -> None:
-    session.replace(slot, dims=(pair, pair + n_pairs))
+def _take_pair(shown: PositionScene, turning: Turning) -> Callable[[int], None]:
+    """Callback with a pair; it holds no model."""
+    slot, n_pairs = shown.slot, turning.n_pairs
+    return lambda pair: session.replace(slot, dims=(pair, pair + n_pairs))
 
 
 def _rotations(shown: PositionScene, turning: Turning) -> None:
-    take = partial(_take_pair, shown.slot, turning.n_pairs)
-    show_beside(table_pictures.rotations, table_pictures.waves, shown, take=take)
+    show_beside(table_pictures.rotations, table_pictures.waves, shown, take=_take_pair(shown, turning))
     drawing.explain(*map(drawing.plain, _about(shown, turning)))
 
 
@@ -314,9 +286,6 @@ def _scaling(shown: PositionScene, turning: Turning) -> Iterator[str]:
     )
 
 
-# ------------------------------------------------------------------------------------------------ one pair
-
-
 def _pair(shown: PositionScene, turning: Turning) -> None:
     pair, n, speed = shown.pair, turning.n_pairs, float(turning.speeds[shown.pair])
     names = {
@@ -324,7 +293,7 @@ def _pair(shown: PositionScene, turning: Turning) -> None:
                  second=one + n, length=short(turning.wavelengths[one]))
         for one in range(n)
     }  # fmt: skip
-    kept = controls.ControlBinding(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
+    kept = controls.ControlBinding(f"{shown.slot}rotary_pair", pair, _take_pair(shown, turning))
     controls.menu(kept, say("Pair of dimensions"), names)
     show_beside(table_pictures.circle, table_pictures.product, shown)
     said = say("From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
@@ -346,11 +315,8 @@ def _distance(shown: PositionScene, turning: Turning) -> None:
     drawing.explain(drawing.plain(said))
 
 
-TOKEN = "embedding_token"
-LAYER, BIAS_LAYER = "rotary_layer", "bias_layer"
-HEAD = "rotary_head"
-QUERY = "rotary_query"
-KEY = "rotary_key"
+TOKEN, BIAS_LAYER = "embedding_token", "bias_layer"
+LAYER, HEAD, QUERY, KEY = "rotary_layer", "rotary_head", "rotary_query", "rotary_key"
 
 
 def in_sentence(table: PositionTable | PositionScene, run: OpenRun | None) -> None:
@@ -369,9 +335,6 @@ def in_sentence(table: PositionTable | PositionScene, run: OpenRun | None) -> No
         _turned(o)
 
 
-# ------------------------------------------------------------------------------------------------ a table
-
-
 def _starts(o: Start) -> None:
     pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(o.pieces)}
     kept = controls.field(o.slot, PLACES[o.side], key=TOKEN)
@@ -386,37 +349,29 @@ def _who_drowns_whom(start: Start) -> str:
         float(rms(vectors).mean()) for vectors in (start.embedding, start.tokens, start.positions, start.total)
     )
     d_model = start.embedding.shape[1]
-    if start.scale == 1:
-        sizes = say("Root mean square, averaged over these tokens: {raw:.3f} for the embedding (this model does "
-                    "not multiply it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and "
-                    "{total:.3f} for their sum.", raw=raw, d_model=d_model, factor=np.sqrt(d_model),
-                    position=position, total=total)  # fmt: skip
-        return joined(" ", [sizes, _compared(token, position)])
-    sizes = say("Root mean square, averaged over these tokens: {raw:.3f} for the embedding ({token:.3f} after "
-                "multiplying it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and "
-                "{total:.3f} for their sum.", raw=raw, d_model=d_model, factor=np.sqrt(d_model), token=token,
+    sizes = say("Root mean square, averaged over these tokens: {raw:.3f} for the embedding (this model does "
+                "not multiply it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and "
+                "{total:.3f} for their sum.", raw=raw, d_model=d_model, factor=np.sqrt(d_model),
                 position=position, total=total)  # fmt: skip
+    if start.scale != 1:
+        sizes = say("Root mean square, averaged over these tokens: {raw:.3f} for the embedding ({token:.3f} after "
+                    "multiplying it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and "
+                    "{total:.3f} for their sum.", raw=raw, d_model=d_model, factor=np.sqrt(d_model), token=token,
+                    position=position, total=total)  # fmt: skip
     return joined(" ", [sizes, _compared(token, position)])
 
 
 def _compared(token: float, position: float) -> str:
     if min(token, position) <= 0:
         return say("In the sum, the embedding or the position vector is 0.")
+    times = max(token, position) / min(token, position)
     if token >= position:
-        return say(
-            "In the sum, the embedding is {times:.1f} times as large as the position vector.", times=token / position
-        )
-    return say(
-        "In the sum, the position vector is {times:.1f} times as large as the embedding.", times=position / token
-    )
-
-
-# ------------------------------------------------------------------------------------------------ a bias
+        return say("In the sum, the embedding is {times:.1f} times as large as the position vector.", times=times)
+    return say("In the sum, the position vector is {times:.1f} times as large as the embedding.", times=times)
 
 
 def _biased(o: InScores) -> None:
-    kept = replace(controls.field(o.slot, "layer", key=BIAS_LAYER), value=o.layer)
-    controls.menu_of_layers(kept, o.shape[0], all_together=False)
+    controls.menu_of_layers(_kept(o, BIAS_LAYER, "layer", o.layer), o.shape[0], all_together=False)
     found = attempt(lambda: o.spreads)
     if found is None:
         return
@@ -428,11 +383,7 @@ def _biased(o: InScores) -> None:
     drawing.explain(drawing.plain(said))
 
 
-# ------------------------------------------------------------------------------------------------ rotations
-
-
 def _turned(o: InScores) -> None:
-    """Draw the choice of a head, a query and a key, and the curve of their score."""
     with st.container(horizontal=True, gap="small"):
         controls.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
         controls.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)
@@ -445,14 +396,12 @@ def _menu(
     o: InScores, widget: str, field: Literal["query", "key"], value: int, pieces: list[str], follows: str
 ) -> None:
     """Draw the choice of a query or a key; where there are steps its first entry goes with the step."""
-    goes = o.axes.current is not None
-    options: dict[int | None, str] = {None: follows} if goes else {}
-    options |= dict(controls.labelled(pieces).items())
-    asked = o.shown.view.get(field)
+    goes, asked = o.axes.current is not None, o.shown.view.get(field)
+    options: dict[int | None, str] = ({None: follows} if goes else {}) | {**controls.labelled(pieces)}
     chosen = asked if asked in options else None
-    kept = replace(_kept(o, widget, field, value), value=chosen if goes else value)
+    kept = _kept(o, widget, field, chosen if goes else value)
     controls.menu(kept, say("Query") if field == "query" else say("Key"), options, bare=True, width=220)
 
 
-def _kept(o: InScores, widget: str, field: str, value: int) -> controls.ControlBinding:
+def _kept(o: InScores, widget: str, field: str, value: int | None) -> controls.ControlBinding:
     return replace(controls.field(o.slot, field, key=widget), value=value)

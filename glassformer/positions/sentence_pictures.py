@@ -1,5 +1,6 @@
 """The pictures of positions in the typed sentence: what tokens start from, and what positions do to their scores."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +9,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import SIDES, Kind, edge, frame
 from glassformer.charts.marks import Axis, Numbers, Places, Scale, Series, heat, lines
-from glassformer.charts.positions import DIMENSION_AXIS
+from glassformer.charts.points import DIMENSION_AXIS
 from glassformer.charts.theme import literal
 from glassformer.positions.positions_page import LOOKED_AT, PAGE, PositionScene, by_distance, open_shown
 from glassformer.runs.map_axes import STACKS, MapAxes, sides
@@ -240,34 +241,29 @@ def scores(o: Start | InScores) -> Plot | None:
     drawn = by_distance(title, distances, say("score"), series)
     alt = say("The score that the query {query} and the key {key} would have at each distance.",
               query=o.axes.queries[o.query], key=o.axes.keys[o.key])  # fmt: skip
-    below = joined(" ", [_said(o.turning, *o.score), *_capped(o.shown.config.score_cap, o.score[2])])
-    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Captions(below=below))
+    said = Captions(below=joined(" ", _said(o.turning, o.shown.config.score_cap, *o.score)))
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=said)
 
 
-def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
-    if not turning.n_pairs:
-        return say(
+def _said(turning: Turning, cap: float | None, distances: np.ndarray, scores: np.ndarray, own: float) -> Iterator[str]:
+    best, worst = int(scores.argmax()), int(scores.argmin())
+    if turning.n_pairs:
+        yield say("At their actual distance, the query and the key have the score {own:.3f}. Over all distances "
+                  "shown, the score of the same two vectors would range from {least:.3f} (distance {worst}) to "
+                  "{most:.3f} (distance {best}). This range is due to position; the rest of the score depends on the "
+                  "tokens themselves.", own=own, least=scores[worst], worst=int(distances[worst]), most=scores[best],
+                  best=int(distances[best]))  # fmt: skip
+    else:
+        yield say(
             "This layer does not rotate queries and keys, so their score is {own:.3f} wherever they are in the text.",
             own=own,
         )
-    best, worst = int(scores.argmax()), int(scores.argmin())
-    return say("At their actual distance, the query and the key have the score {own:.3f}. Over all distances "
-               "shown, the score of the same two vectors would range from {least:.3f} (distance {worst}) to "
-               "{most:.3f} (distance {best}). This range is due to position; the rest of the score depends on the "
-               "tokens themselves.", own=own, least=scores[worst], worst=int(distances[worst]), most=scores[best],
-               best=int(distances[best]))  # fmt: skip
-
-
-def _capped(cap: float | None, own: float) -> list[str]:
-    if cap is None:
-        return []
-    return [
-        say(
+    if cap is not None:
+        yield say(
             "The soft cap, which keeps every score within ±{cap:g}, then turns this score into {own:.3f}.",
             own=cap * np.tanh(own / cap),
             cap=cap,
         )
-    ]
 
 
 @SENTENCE.picture("bias_spreads", say("What makes scores differ"), follows="still")
@@ -275,27 +271,17 @@ def bias_spreads(o: Start | InScores) -> Plot | None:
     """How far scores differ by content and by distance in each head of the chosen layer; a click means a head."""
     if not isinstance(o, InScores) or o.turning is not None:
         return None
-    found, layer = o.spreads, o.layer
+    found, n_heads, chosen = o.spreads, o.shape[1], o.shown.view.head
     both = (
-        (say("from q·k"), found.content, theme.NEUTRAL_COLOR),
-        (say("from the distance bias"), found.bias, theme.GUIDE_COLOR),
+        (say("from q·k"), found.content[o.layer], theme.NEUTRAL_COLOR),
+        (say("from the distance bias"), found.bias[o.layer], theme.GUIDE_COLOR),
     )
-    drawn = lines(
-        say("Layer {layer}: what makes scores differ", layer=layer + 1),
-        Places(say("Head"), range(1, found.bias.shape[1] + 1), say("head {number}", number="%{x}")),
-        Scale(say("Standard deviation of the scores in one row")),
-        [
-            Series(
-                name,
-                values[layer],
-                {"marker": {"color": colour}},
-                "bar",
-                chosen=o.shown.view.head,
-                clicks=range(values.shape[1]),
-            )
-            for name, values, colour in both
-        ],
-        height=360,
-        top=88,
-    )
-    return Plot(**drawn, how_to_read=HOW_TO_READ_SPREADS, fit=True, clicked=place_below(found.bias.shape[1]))
+    series = [
+        Series(name, values, {"marker": {"color": colour}}, "bar", chosen=chosen, clicks=range(n_heads))
+        for name, values, colour in both
+    ]
+    title = say("Layer {layer}: what makes scores differ", layer=o.layer + 1)
+    across = Places(say("Head"), range(1, n_heads + 1), say("head {number}", number="%{x}"))
+    scale = Scale(say("Standard deviation of the scores in one row"))
+    drawn = lines(title, across, scale, series, height=360, top=88)
+    return Plot(**drawn, how_to_read=HOW_TO_READ_SPREADS, fit=True, clicked=place_below(n_heads))

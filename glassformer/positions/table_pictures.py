@@ -1,18 +1,15 @@
 """Pictures of positions without a sentence: the table, similarity and shift; rotations and biases by distance."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import DOTTED, note, stroke, upright
 from glassformer.charts.hover import on_lines
 from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, heat, lines
-from glassformer.charts.positions import (
-    DIMENSION_AXIS,
-    PAIR_AXIS,
-    POSITION_AXIS,
-    shift_points_spec,
-    turning_circle_spec,
-)
+from glassformer.charts.points import DIMENSION_AXIS, PAIR_AXIS, POSITION_AXIS, shift_points_spec, turning_circle_spec
 from glassformer.charts.theme import Spec, literal
 from glassformer.positions.positions_page import (
     DISTANCE_AXIS,
@@ -68,18 +65,13 @@ SIMILARITY = PAGE.part("similarity", table_of_run, of_sentence=False)
 SHIFT = PAGE.part("shift", table_of_run, of_sentence=False)
 
 
-# ------------------------------------------------------------------------------------------------ the table
-
-
 @TABLE.picture("position_table", say("Table of positions"), follows="still")
 def whole(table: PositionTable) -> Plot:
     """The table as a map; sines and cosines apart if that is asked for."""
-    dims = drawn_dims(table.count, table.d_model)
-    n_sines = 0
+    dims, n_sines, fewer = drawn_dims(table.count, table.d_model), 0, ""
     if table.look.apart and table.follows:
         n_sines = int((dims % 2 == 0).sum())
         dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
-    fewer = ""
     if len(dims) < table.d_model:
         fewer = say("{n} of {all:,} dimensions, in evenly spread pairs", n=len(dims), all=table.d_model)
     drawn = heat(
@@ -122,7 +114,10 @@ def curves(table: PositionTable) -> Plot:
         theirs = {"legendgroup": "formula"} | only_once
         series.append(Series(name, values[:, place], _OWN | own, number="%{y:.4f}", scale=place))
         series.append(Series(say("formula"), formula[:, place], _PAPER | theirs, "lines", "%{y:.4f}", scale=place))
-        wave = _wave(dim, short(lengths[dim // 2]))
+        length = short(lengths[dim // 2])
+        wave = say("sine, wavelength {length}", length=length)
+        if dim % 2:
+            wave = say("cosine, wavelength {length}", length=length)
         text = literal(say("Dimension {dimension}; formula: {said}", dimension=dim, said=wave))
         at = {"xref": "paper", "xanchor": "left", "yref": f"y{place + 1 if place else ''} domain", "yanchor": "bottom"}
         notes.append(note(0, 1, text) | at)
@@ -134,16 +129,6 @@ def curves(table: PositionTable) -> Plot:
     alt = say("Dimensions {dimensions} of the table for {n} positions, next to the formula.",
               dimensions=joined(", ", map(str, dims)), n=table.count)  # fmt: skip
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES)
-
-
-def _wave(dim: int, length: str) -> str:
-    """What the formula has in a dimension."""
-    if dim % 2:
-        return say("cosine, wavelength {length}", length=length)
-    return say("sine, wavelength {length}", length=length)
-
-
-# ------------------------------------------------------------------------------------------------ similarity
 
 
 @SIMILARITY.picture("position_similarity", say("Similarity of positions"), follows="still")
@@ -171,32 +156,22 @@ def distance(table: PositionTable) -> Plot:
     found = table.by_distance
     line, edge = stroke(theme.NEUTRAL_COLOR, 2, size=6), {"line": {"width": 0}}
     shade = {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][1][1]}
-    ends = [
-        say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in zip(found.low, found.high, strict=True)
+    both = zip(found.low, found.high, strict=True)
+    ends = [say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in both]
+    axis, says = say("Distance |p − q| (positions)"), say("distance {distance}", distance="%{x}")
+    across, scale = Places(axis, range(len(ends)), says), Scale(table.measure, {"zeroline": True, "nticks": 7})
+    series = [
+        Series(say("least"), found.low, edge, "lines", number=""),
+        Series(say("largest"), found.high, edge | shade, "lines", number=""),
+        Series(say("mean {value}", value=table.measure), found.mean, line, number="%{y:.3f}", texts=ends),
     ]
-    across = Places(
-        say("Distance |p − q| (positions)"), range(len(found.mean)), say("distance {distance}", distance="%{x}")
-    )
-    drawn = lines(
-        distance.title,
-        across,
-        Scale(table.measure, {"zeroline": True, "nticks": 7}),
-        [
-            Series(say("least"), found.low, edge, "lines", number=""),
-            Series(say("largest"), found.high, edge | shade, "lines", number=""),
-            Series(say("mean {value}", value=table.measure), found.mean, line, number="%{y:.3f}", texts=ends),
-        ],
-        height=440,
-    )
+    drawn = lines(distance.title, across, scale, series, height=440)
     alt = say(
         "Mean, minimum and maximum of the similarity ({name}) between two positions at each distance, {whose}.",
         name=table.measure,
         whose=table.whose,
     )
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_DISTANCE, fit=True)
-
-
-# ------------------------------------------------------------------------------------------------ a shift
 
 
 @SHIFT.picture("position_points", say("A pair of dimensions, shifted"), follows="still")
@@ -209,15 +184,9 @@ def points(table: PositionTable) -> Plot | None:
     after, sine, cosine = values[shift:][:MOST_DRAWN, columns], 2 * pair, 2 * pair + 1
     title = say("Pair {sine}, {cosine} shifted by {shift}", sine=sine, cosine=cosine, shift=shift)
     made = study.rotate(values[:-shift], shift) if table.follows else table.fit.predicted
-    note = ""
-    if len(made) > MOST_DRAWN:
-        note = say(
-            "Only positions p from 0 to {last} are drawn, out of 0 to {end}.", last=MOST_DRAWN - 1, end=len(made) - 1
-        )
+    look: dict[str, Any] = {"pair": pair, "shift": shift, "note": _up_to(MOST_DRAWN, len(made))}
     if table.follows:
-        spec = shift_points_spec(
-            after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
-        )
+        look |= {"angle": angle(table)}
         alt = say(
             "The values of dimensions {sine} and {cosine} after a shift by {shift}, and their values before the "
             "shift, rotated.",
@@ -225,15 +194,18 @@ def points(table: PositionTable) -> Plot | None:
             cosine=cosine,
             shift=shift,
         )
-        return Plot(spec=spec, alt=alt, fit=True)
-    spec = shift_points_spec(
-        after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,
-        held_out=table.fit.held_out[:MOST_DRAWN], unpaired=True, note=note,
-    )  # fmt: skip
-    alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values that the best "
-              "linear map gives.",
-              sine=sine, cosine=cosine, shift=shift)  # fmt: skip
-    return Plot(spec=spec, alt=alt, fit=True)
+    else:
+        look |= {"held_out": table.fit.held_out[:MOST_DRAWN]}
+        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values that the best "
+                  "linear map gives.", sine=sine, cosine=cosine, shift=shift)  # fmt: skip
+    return Plot(spec=shift_points_spec(after, made[:MOST_DRAWN, columns], title=title, **look), alt=alt, fit=True)
+
+
+def _up_to(n: int, count: int) -> str:
+    """How many of the positions are drawn; "" if all are."""
+    if n >= count:
+        return ""
+    return say("Only positions p from 0 to {last} are drawn, out of 0 to {end}.", last=n - 1, end=count - 1)
 
 
 def angle(table: PositionTable) -> float:
@@ -275,9 +247,6 @@ PAIR = PAGE.part("pair", shown_of_run, of_sentence=False)
 DISTANCE = PAGE.part("distance", shown_of_run, of_sentence=False)
 
 
-# ------------------------------------------------------------------------------------------------ rotations
-
-
 @ROTATIONS.picture("rotary_rotations", say("Rotations by position and pair"), follows="still")
 def rotations(shown: PositionScene) -> Plot | None:
     """By which angle each position turns each pair; a click means a pair."""
@@ -287,11 +256,15 @@ def rotations(shown: PositionScene) -> Plot | None:
     step = -(-shown.count * turning.n_pairs // MOST_CELLS)
     pairs = list(range(0, turning.n_pairs, step))
     fewer = say("{n} of {all:,} pairs, evenly spread", n=len(pairs), all=turning.n_pairs) if step > 1 else ""
+    says, n, degrees = [], turning.n_pairs, np.degrees(turning.speeds)
+    for i in pairs:
+        which = say("pair {pair}: dimensions {first} and {second}", pair=f"<b>{i}</b>", first=i, second=i + n)
+        says.append(on_lines(which, say("turned by p · {degrees}°", degrees=f"{degrees[i]:.4g}")))
     cosines = Numbers(say("cosine of the angle"), np.cos(turning.angles(shown.count)[:, pairs]), ".3f")
     drawn = heat(
         say("Rotations by position and pair: {whose}", whose=shown.whose),
         Axis(POSITION_AXIS, range(shown.count)),
-        Axis(PAIR_AXIS, pairs, says=[_turned(turning, pair) for pair in pairs]),
+        Axis(PAIR_AXIS, pairs, says=says),
         cosines,
         signed=True,
         marked_column=pairs.index(shown.pair) if shown.pair in pairs else None,
@@ -307,29 +280,14 @@ def rotations(shown: PositionScene) -> Plot | None:
     return Plot(**drawn, how_to_read=HOW_TO_READ_ROTATIONS, fit=True, clicked=clicked)
 
 
-def _turned(turning: Turning, pair: int) -> str:
-    second = pair + turning.n_pairs
-    which = say("pair {pair}: dimensions {first} and {second}", pair=f"<b>{pair}</b>", first=pair, second=second)
-    return on_lines(which, say("turned by p · {degrees}°", degrees=f"{np.degrees(turning.speeds[pair]):.4g}"))
-
-
 @ROTATIONS.picture("rotary_waves", say("How many positions each pair needs for one full turn"), follows="still")
 def waves(shown: PositionScene) -> Plot | None:
     """How many positions each pair takes to turn once, in all layers; a click means a pair."""
     turning = shown.turns
     if turning is None:
         return None
-    series = [
-        Series(
-            _line_name(turning),
-            turning.wavelengths,
-            _MAIN,
-            "lines+markers",
-            _TURN,
-            chosen=shown.pair,
-            clicks=range(turning.n_pairs),
-        )
-    ]
+    pairs, name = range(turning.n_pairs), _line_name(turning)
+    series = [Series(name, turning.wavelengths, _MAIN, number=_TURN, chosen=shown.pair, clicks=pairs)]
     scaled = [(say("before the scaling"), 2 * np.pi / turning.unscaled)] if turning.scaled else []
     others = [(_line_name(one), one.wavelengths) for one in shown.turnings if one.n_pairs and one is not turning]
     for place, (name, values) in enumerate([*scaled, *others]):
@@ -340,10 +298,9 @@ def waves(shown: PositionScene) -> Plot | None:
     for name, most in limits:
         said = say_n("{name}: {n:,} token", "{name}: {n:,} tokens", most, name=name)
         series.append(Series(said, [most, most], DOTTED, "lines", number="", at=[0, turning.n_pairs - 1]))
-    across = Places(PAIR_AXIS, range(turning.n_pairs), say("pair {pair}", pair="%{x}"))
-    drawn = lines(
-        waves.title, across, Scale(say("Positions per turn (log)"), LOGARITHMIC), series, top=52 + 22 * len(series)
-    )
+    across = Places(PAIR_AXIS, pairs, say("pair {pair}", pair="%{x}"))
+    scale = Scale(say("Positions per turn (log)"), LOGARITHMIC)
+    drawn = lines(waves.title, across, scale, series, top=52 + 22 * len(series))
     return Plot(**drawn, how_to_read=HOW_TO_READ_TURNS, fit=True, clicked=place_below(turning.n_pairs))
 
 
@@ -357,16 +314,9 @@ def circle(shown: PositionScene) -> Plot | None:
     turning, pair = shown.turns, shown.pair
     if turning is None:
         return None
-    count, note = min(shown.count, MOST_ON_CIRCLE), ""
-    if count < shown.config.max_len:
-        note = say(
-            "Only positions p from 0 to {last} are drawn, out of 0 to {end}.",
-            last=count - 1,
-            end=shown.config.max_len - 1,
-        )
-    spec = turning_circle_spec(
-        float(turning.speeds[pair]), count, title=say("How each position turns pair {pair}", pair=pair), note=note
-    )
+    count = min(shown.count, MOST_ON_CIRCLE)
+    title, note = say("How each position turns pair {pair}", pair=pair), _up_to(count, shown.config.max_len)
+    spec = turning_circle_spec(float(turning.speeds[pair]), count, title=title, note=note)
     alt = say("Points on a circle: where each position turns the first unit vector of pair {pair}.", pair=pair)
     return Plot(spec=spec, alt=alt, fit=True)
 
@@ -391,17 +341,11 @@ def even(shown: PositionScene) -> Plot | None:
     turning, distances = shown.turns, shown.distances
     if turning is None:
         return None
-    value_name = say("mean of cos(d·wᵢ)")
-    drawn = by_distance(
-        say("Dot product of equal vectors by distance: {whose}", whose=shown.whose),
-        distances,
-        value_name,
-        [Series(value_name, even_product(turning.speeds, distances), LOOKED_AT)],
-    )
+    name = say("mean of cos(d·wᵢ)")
+    title = say("Dot product of equal vectors by distance: {whose}", whose=shown.whose)
+    series = [Series(name, even_product(turning.speeds, distances), LOOKED_AT)]
+    drawn = by_distance(title, distances, name, series)
     return Plot(**drawn, how_to_read=HOW_TO_READ_EVEN, fit=True)
-
-
-# ------------------------------------------------------------------------------------------------ a bias
 
 
 @DISTANCE.picture("bias_curves", say("Bias by distance"), follows="still")
@@ -410,26 +354,15 @@ def bias_curves(shown: PositionScene) -> Plot | None:
     if shown.turning is not None:
         return None
     found, head = shown.bias, shown.head
-    series = [
-        Series(
-            say("head {number}", number=one + 1),
-            values,
-            LOOKED_AT if one == head else _BACK,
-            "lines+markers" if one == head else "lines",
-            clicks=[one] * len(values),
-        )
-        for one, values in enumerate(found.bias)
-    ]
-    series.append(series.pop(head))  # on top
-    edges = found.edges()
-    drawn = by_distance(
-        say("Head {head}: bias by distance", head=head + 1),
-        found.distances,
-        say("added to the score"),
-        series,
-        note=say("thin lines: where one bucket of distances ends and the next begins") if edges else "",
-        shapes=[upright(edge, width=0.5) for edge in edges],
-    )
+    series = []
+    for one, values in enumerate(found.bias):
+        name, clicks = say("head {number}", number=one + 1), [one] * len(values)
+        series.append(Series(name, values, _BACK, "lines", clicks=clicks))
+    series.append(replace(series.pop(head), look=LOOKED_AT, kind="lines+markers"))  # on top
+    edges, title = found.edges(), say("Head {head}: bias by distance", head=head + 1)
+    note = say("thin lines: where one bucket of distances ends and the next begins") if edges else ""
+    shapes = [upright(edge, width=0.5) for edge in edges]
+    drawn = by_distance(title, found.distances, say("added to the score"), series, note=note, shapes=shapes)
     clicked = place_below(len(found.bias))
     return Plot(**drawn, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, clicked=clicked)
 
@@ -440,13 +373,13 @@ def bias_map(shown: PositionScene) -> Plot | None:
     if shown.turning is not None:
         return None
     found = shown.bias
-    says = [say("distance {distance}", distance=f"<b>{distance}</b>") for distance in found.distances]
+    heads, distances = range(1, len(found.bias) + 1), found.distances.tolist()
+    says = [say("distance {distance}", distance=f"<b>{distance}</b>") for distance in distances]
     if found.buckets is not None:
         says = [
-            say("distance {distance}, bucket {bucket}", distance=f"<b>{distance}</b>", bucket=int(bucket))
-            for distance, bucket in zip(found.distances, found.buckets, strict=True)
+            say("distance {distance}, bucket {bucket}", distance=f"<b>{distance}</b>", bucket=bucket)
+            for distance, bucket in zip(distances, found.buckets.tolist(), strict=True)
         ]
-    heads, distances = range(1, len(found.bias) + 1), found.distances.tolist()
     drawn = heat(
         say("Bias of all heads: {whose}", whose=shown.whose),
         Axis(say("Head"), heads),

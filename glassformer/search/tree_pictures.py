@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from glassformer.charts.search_tree import HOW_TO_READ as HOW_TO_READ_TREE
-from glassformer.charts.search_tree import Leaf, Twig, search_tree_spec
+from glassformer.charts.graphs import HOW_TO_READ as HOW_TO_READ_TREE
+from glassformer.charts.graphs import Leaf, Twig, search_tree_spec
 from glassformer.runs.picture import Captions, CaptionTable, Page, PartEntry, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook

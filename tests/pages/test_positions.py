@@ -68,7 +68,7 @@ def test_one_part_is_drawn_at_a_time_and_a_table_needs_no_sentence(open_page):
     of_no_table = {"rotary_scores", "bias_spreads"}
     for source in (None, ""):
         test = test if source is None else type_source(test, source)
-        for part in position_controls.TABLE_PARTS:
+        for part in position_controls.PARTS["table"]:
             choose(test, "positions_panel", part)
             drawn = part != "sentence" or source != ""
             assert charts_of(test) == ({*PAGE.parts[part].pictures} - of_no_table if drawn else set())

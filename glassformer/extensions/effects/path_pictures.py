@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import torch
 
+from glassformer.charts.graphs import HOW_TO_READ_PATHS, GraphEdge, GraphNode, path_graph_spec
 from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.path_graph import HOW_TO_READ, GraphEdge, GraphNode, path_graph_spec
 from glassformer.charts.theme import Colour
 from glassformer.extensions.effects.attribution.attribution_graph import AttributionGraph, Cut, attribution_graph, cut
 from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
@@ -191,7 +191,7 @@ def graph(scene: Paths) -> Plot:
         target=drawn[0].target.name,
     )
     clicked = partial(_cut_at, tuple(scene.cutting(edge) for edge in order))
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_PATHS, clicked=clicked)
 
 
 def _cut_at(edges: Sequence[Cutting], click: Click) -> dict[str, Any] | None:

@@ -107,9 +107,6 @@ def sized(model: Transformer, *, n_source: int, n_target: int) -> SizedBlock:
     return SizedBlock(model.config, found.parameters, n_source, n_target, found.absent)
 
 
-# ------------------------------------------------------------------------------------------------ stacks
-
-
 def stacks(one: SizedBlock, *, grouping: Grouping) -> tuple[Stack, ...]:
     """The stacks of a model as the diagram draws them: with `each_layer`, `few_layers` or `one_layer`."""
     return tuple(
@@ -118,7 +115,7 @@ def stacks(one: SizedBlock, *, grouping: Grouping) -> tuple[Stack, ...]:
             one.config.norm != "post",
             *_inputs(one, stack.name),
             tuple(_layer(one, stack, *group) for group in grouping(stack.n_layers)),
-            (*([_final_norm(one, stack.name)] if one.config.final_norm else []), *_end_of(one, stack.name)),
+            tuple(_end_of(one, stack.name)),
         )
         for stack in anatomy(one.config).stacks
     )
@@ -148,9 +145,6 @@ def blocks_of(stack: Stack) -> Iterator[DiagramBlock]:
         for sublayer in layer.sublayers:
             yield from (sublayer.norm, sublayer.block, sublayer.plus)
     yield from stack.end
-
-
-# ------------------------------------------------------------------------------------------------ blocks
 
 
 def _inputs(one: SizedBlock, stack: StackName) -> tuple[DiagramBlock, DiagramBlock, DiagramBlock, DiagramBlock | None]:
@@ -196,40 +190,32 @@ def _embedding(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock:
         role = say("Looks up each token's row in a table and multiplies it by √{width}.", width=c.d_model)
     if c.shared_vocab and not first:
         role = joined(" ", [role, say("Uses the source's table; the table's parameters are counted with the source.")])
-    text, inside = say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), f"{stack}.embedding."
+    text = say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model)
     if absent := said(one.absent, TABLE):
-        text, role = (
-            say("Unit vectors {rows:,} × {width} *", rows=rows, width=c.d_model),
-            joined(" ", [role, *absent]),
-        )
-    if one.held(f"{inside}norm.", f"{inside}types."):
-        role = joined(
-            " ",
-            [role, say("This count includes embedding parameters that the diagram leaves out (token types, norm).")],
-        )
+        text, role = say("Unit vectors {rows:,} × {width} *", rows=rows, width=c.d_model), joined(" ", [role, *absent])
+    beside = f"{stack}.embedding.norm.", f"{stack}.embedding.types."
+    if one.held(*beside):
+        more = say("This count includes embedding parameters that the diagram leaves out (token types, norm).")
+        role = joined(" ", [role, more])
     return DiagramBlock(
         place=f"{stack}.embedding", text=text, name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
-        parameters=one.held("src_table" if first else "tgt_table", f"{inside}norm.", f"{inside}types."),
+        parameters=one.held("src_table" if first else "tgt_table", *beside),
         leads_to=say("the Sentence part of the Positions page"),
     )  # fmt: skip
 
 
 def _layer(one: SizedBlock, stack: parts.Stack, first: int, last: int) -> DiagramLayer:
-    count = last - first + 1
-    name = say("Layer {n}", n=first + 1)
-    called = {"encoder": say("Encoder layer {n}", n=first + 1), "decoder": say("Decoder layer {n}", n=first + 1)}
+    count, start, end, encoder = last - first + 1, first + 1, last + 1, stack.name == "encoder"
+    name = say("Layer {n}", n=start)
+    whose = say("Encoder layer {n}", n=start) if encoder else say("Decoder layer {n}", n=start)
     if count > 1:
-        start, end = first + 1, last + 1
         name = say("Layers {first} to {last}, × {count}", first=start, last=end, count=count)
-        called = {
-            "encoder": say("Encoder layers {first} to {last}, × {count}", first=start, last=end, count=count),
-            "decoder": say("Decoder layers {first} to {last}, × {count}", first=start, last=end, count=count),
-        }
-    whose = called[stack.name]
-    return DiagramLayer(
-        name, tuple(_sublayer(one, stack, first, sub, whose, each=count > 1) for sub in stack.sublayers)
-    )
+        whose = say("Decoder layers {first} to {last}, × {count}", first=start, last=end, count=count)
+        if encoder:
+            whose = say("Encoder layers {first} to {last}, × {count}", first=start, last=end, count=count)
+    sublayers = (_sublayer(one, stack, first, sub, whose, each=count > 1) for sub in stack.sublayers)
+    return DiagramLayer(name, tuple(sublayers))
 
 
 def _sublayer(
@@ -287,10 +273,9 @@ def _attention(one: SizedBlock, stack: StackName, sub: parts.Sublayer) -> tuple[
     }[attention.kind]
     if c.placing.in_attention and attention.keys_from == stack:
         role = joined(" ", [role, c.placing.in_attention])
-    text = _attention_text(c, within=attention.keys_from == stack)
+    text, stream = _attention_text(c, within=attention.keys_from == stack), one.stream(stack)
     maps = f"[{c.n_heads}, {queries}, {one.length(attention.keys_from)}]"
-    return text, role, say("{before} → maps {maps} → {after}", before=one.stream(stack), maps=maps,
-                           after=one.stream(stack))  # fmt: skip
+    return text, role, say("{before} → maps {maps} → {after}", before=stream, maps=maps, after=stream)
 
 
 def _attention_text(config: ModelConfig, *, within: bool) -> str:
@@ -307,11 +292,12 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
 
 def _feed_forward(one: SizedBlock, stack: StackName) -> tuple[str, str, str]:
     c, n = one.config.of(stack), one.length(stack)
+    function = ACTIVATIONS[c.activation]
     role = say(
         "Handles each token separately: widens its vector to d_ff = {d_ff:,} numbers, applies {function} and "
         "narrows it again.",
         d_ff=c.d_ff,
-        function=ACTIVATIONS[c.activation],
+        function=function,
     )
     if c.activation == "none":
         role = say("Handles each token separately, with linear maps and no activation function.")
@@ -320,19 +306,26 @@ def _feed_forward(one: SizedBlock, stack: StackName) -> tuple[str, str, str]:
             "Handles each token separately. Two linear maps each widen its vector to d_ff = {d_ff:,} numbers. The "
             "first result passes through {function} and is multiplied by the second; the product is narrowed again.",
             d_ff=c.d_ff,
-            function=ACTIVATIONS[c.activation],
+            function=function,
         )
     shape = f"{one.stream(stack)} → [{n}, {c.d_ff}] → {one.stream(stack)}"
     return say("Feed-forward {d_ff:,}", d_ff=c.d_ff), role, shape
 
 
 def _end_of(one: SizedBlock, stack: StackName) -> list[DiagramBlock]:
-    """What follows the layers of a stack and its final norm."""
-    if stack == "decoder":
-        return [_output(one, stack), _logits(one, stack)]
-    if anatomy(one.config).fills:
-        return [_mlm_head(one), _output(one, stack), _logits(one, stack)]
-    return [_memory(one)]
+    """What follows the layers of a stack."""
+    norm = []
+    if one.config.final_norm:
+        names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
+        norm.append(DiagramBlock(
+            place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
+            role=say("One more norm after the last layer."), shape=one.stream(stack),
+            parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
+        ))  # fmt: skip
+    if stack == "encoder" and not anatomy(one.config).fills:
+        return [*norm, _memory(one)]
+    head = [_mlm_head(one)] if stack == "encoder" else []
+    return [*norm, *head, _output(one, stack), _logits(one, stack)]
 
 
 def _memory(one: SizedBlock) -> DiagramBlock:
@@ -366,20 +359,17 @@ def _mlm_head(one: SizedBlock) -> DiagramBlock:
 
 def _output(one: SizedBlock, stack: StackName) -> DiagramBlock:
     c, n = one.config, one.length(stack)
+    role: str = say("Has its own table: compares each vector with every row.")
+    if c.tie_output:
+        role = say("Uses the target embedding's table: compares each vector with every row.")
+    if c.output_bias:
+        role = joined(" ", [role, say("A bias is added.")])
     return DiagramBlock(
-        place=f"{stack}.output", name=say("Output layer"), role=_output_role(one), kind="table",
+        place=f"{stack}.output", name=say("Output layer"), role=role, kind="table",
         text=say("Output {width} → {n:,}", width=c.d_model, n=c.tgt_vocab_size),
         shape=f"{one.stream(stack)} → [{n}, {c.tgt_vocab_size}]",
         parameters=one.held("output_"), multiply_adds=n * c.d_model * c.tgt_vocab_size, leads_to=_LENS,
     )  # fmt: skip
-
-
-def _output_role(one: SizedBlock) -> str:
-    c = one.config
-    said = say("Has its own table: compares each vector with every row.")
-    if c.tie_output:
-        said = say("Uses the target embedding's table: compares each vector with every row.")
-    return joined(" ", [said, say("A bias is added.")]) if c.output_bias else said
 
 
 def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
@@ -390,15 +380,6 @@ def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
     return DiagramBlock(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
         kind="edge", role=role, leads_to=_LENS,
-    )  # fmt: skip
-
-
-def _final_norm(one: SizedBlock, stack: StackName) -> DiagramBlock:
-    names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
-    return DiagramBlock(
-        place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
-        role=say("One more norm after the last layer."), shape=one.stream(stack),
-        parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
     )  # fmt: skip
 
 

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Final
 
 from glassformer.charts import theme
-from glassformer.charts.costs import cost_shares_spec
 from glassformer.charts.diagram import Stack, model_diagram_spec, with_links
 from glassformer.charts.grammar import at_a_line, stroke, upright
+from glassformer.charts.histograms import cost_shares_spec
 from glassformer.charts.marks import LOGARITHMIC, Places, Scale, Series, lines
 from glassformer.charts.theme import Spec, literal
 from glassformer.inside import InsideLook
@@ -44,7 +44,6 @@ _GROUPS: Final[Mapping[str, str]] = {
     "ffn": say("Feed-forward"),
     "output": say("Output layer"),
 }
-_DASHES: Final = ("dash", "dot", "dashdot")  # so that lines are distinct in grey, too
 MAPS_LINE = say("n² part: q·k and weights·v")
 LINEAR_LINE = say("All linear parts")
 HOW_TO_READ_CURVES = say(
@@ -132,12 +131,7 @@ class OpenModel(RunScene):
 def lengths(config: ModelConfig, current: int) -> list[int]:
     """The lengths that can be chosen: round ones, the current one, the longest, and where the n² part overtakes."""
     special = {current, config.max_len, costs.overtakes(config).n}
-    return sorted({n for n in (*_STEPS, *special) if n <= furthest(config)})
-
-
-def furthest(config: ModelConfig) -> int:
-    """The largest length that is counted."""
-    return max(FURTHEST, config.max_len)
+    return sorted({n for n in (*_STEPS, *special) if n <= max(FURTHEST, config.max_len)})
 
 
 def named(part: Part, config: ModelConfig) -> tuple[str, str]:
@@ -155,8 +149,12 @@ def diagram(o: OpenModel) -> Plot:
     """The diagram of the model; a click means a block."""
     parts, name = anatomy(o.config), o.run.checkpoint.name
     figure = _figure(o.one, one_layer if o.run.view.of(InsideLook).fold else few_layers, name)
-    spec = with_links(figure, o.links)
-    return Plot(spec=spec, alt=_in_a_sentence(name, parts), clicked=partial(_block_of, places=frozenset(o.blocks)))
+    spec, places = with_links(figure, o.links), frozenset(o.blocks)
+
+    def clicked(click: Click) -> str | None:
+        return click.customdata if click.customdata in places else None
+
+    return Plot(spec=spec, alt=_in_a_sentence(name, parts), clicked=clicked)
 
 
 @lru_cache(maxsize=KEPT)
@@ -168,10 +166,6 @@ def _stacks(one: SizedBlock, grouping: Grouping) -> tuple[Stack, ...]:
 def _figure(one: SizedBlock, grouping: Grouping, name: str) -> Spec:
     """The diagram without links."""
     return model_diagram_spec(*_stacks(one, grouping), title=say("The loaded model: {name}", name=name))
-
-
-def _block_of(click: Click, places: frozenset[str]) -> str | None:
-    return click.customdata if click.customdata in places else None
 
 
 def _in_a_sentence(name: str, parts: Anatomy) -> str:
@@ -210,23 +204,20 @@ def shares(o: OpenModel) -> Plot:
 @MODEL.picture("cost_curves", say("Multiply-adds by length"), follows="still")
 def curves(o: OpenModel) -> Plot:
     """Multiply-adds from one token to as many as a model reads, or `FURTHEST`."""
-    config, last, crossing = o.config, furthest(o.config), costs.overtakes(o.config)
+    config, last, crossing = o.config, max(FURTHEST, o.config.max_len), costs.overtakes(o.config)
     counted = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {o.n, last})
     counts = [_at_length(config, one) for one in counted]
     linear = [sum(count.values()) - count["maps"] for count in counts]
     parts = [(name, [count[group] for count in counts]) for group, name in _GROUPS.items()]
-    series = [
-        _line(name, line, theme.GUIDE_COLOR, 1.6, dash)
-        for (name, line), dash in zip(parts, _DASHES, strict=True)
-        if any(line)
-    ]
+    dashes = ("dash", "dot", "dashdot")  # so that lines are distinct in grey, too
+    each = zip(parts, dashes, strict=True)
+    series = [_line(name, line, theme.GUIDE_COLOR, 1.6, dash) for (name, line), dash in each if any(line)]
     series.append(_line(LINEAR_LINE, linear, theme.MARK_COLOR, 2, "solid"))
     series.append(_line(MAPS_LINE, [count["maps"] for count in counts], theme.NEUTRAL_COLOR, 3, "solid"))
     powers = [4**power for power in range(12) if 4**power <= last]
     ticks = {"tickmode": "array", "tickvals": powers, "ticktext": [f"{n:,}" for n in powers]}
-    across = Places(
-        say("Tokens, n (log)"), counted, "n = %{x:,}", {"type": "log", "range": [0, math.log10(last)]} | ticks
-    )
+    look = {"type": "log", "range": [0, math.log10(last)]} | ticks
+    across = Places(say("Tokens, n (log)"), counted, "n = %{x:,}", look)
     scale = Scale(say("Multiply-adds (log)"), LOGARITHMIC)
     shapes, notes = marks_of_lengths(crossing.linear / crossing.quadratic, config.max_len, o.n, last)
     drawn = lines(curves.title, across, scale, series, height=500, top=168, shapes=shapes)

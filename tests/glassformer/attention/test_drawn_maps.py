@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.attention.drawn_maps import drawn_map, piece_map
+from glassformer.attention.drawn_maps import drawn_map, piece_map, pieces_at
 from glassformer.attention.one_weight_pictures import opening
 from glassformer.charts.grid import block_size, open_blocks, pooled
 from glassformer.runs.viewed_run import VisibleTrace
-from glassformer.state.view import View
+from glassformer.state.view import Click, View
 from transformer import load, run
 from transformer.analysis.head_statistics import measure_by_layer
 from transformer.analysis.rollout import cross_rollout, self_rollout
@@ -103,12 +103,12 @@ def test_the_row_of_each_step_and_the_chosen_cell_are_found_among_words(english)
 def test_a_click_on_a_word_finds_its_strongest_pieces(english):
     drawn = draw(english, layer=0, head=1, words=True)
     weights = piece_map(VisibleTrace(english[1], View(layer=0, head=1)), "cross")
-    query, key = drawn.pieces_at(0, 2, weights)
+    query, key = pieces_at(drawn, weights, Click(0, (0, 2), None)).values()
     assert query in range(3)
     assert key in (2, 3)
     assert weights[query, key] == weights[0:3, 2:4].max()
     hidden = draw(english, "decoder", hide_special=True)
-    assert hidden.pieces_at(1, 0, np.ones((7, 7))) == (1, 1)
+    assert pieces_at(hidden, np.ones((7, 7)), Click(0, (1, 0), None)) == {"query": 1, "key": 1}
 
 
 @pytest.mark.parametrize("hide_special", [False, True])

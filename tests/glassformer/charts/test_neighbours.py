@@ -3,8 +3,8 @@
 import numpy as np
 
 from glassformer import charts
-from glassformer.charts import neighbours
-from glassformer.charts.neighbours import MapPoint
+from glassformer.charts import points as neighbours
+from glassformer.charts.points import MapPoint
 from glassformer.charts.theme import literal
 
 

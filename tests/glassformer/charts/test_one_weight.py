@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.costs import BlockRow
 from glassformer.charts.grammar import upright
 from glassformer.charts.marks import Axis
+from glassformer.charts.one_weight import BlockRow
 from glassformer.charts.theme import figure_in
 from glassformer.masks.mask_pictures import movement
 

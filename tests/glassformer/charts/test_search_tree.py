@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer import charts
-from glassformer.charts.search_tree import Growing, Leaf, Twig, lanes
+from glassformer.charts.graphs import Growing, Leaf, Twig, lanes
 
 
 def twig(place, parent, step, piece="x", kind="open", **more):

@@ -1,28 +1,38 @@
-"""A beam search as a tree that grows from left to right: its lanes, and the marks of partial outputs and results.
+"""Graphs that are read along their lines: a beam search as a tree, and what a logit owes to what.
 
-Lines that lead to a result are strong, those kept for a while thinner, and dropped ones are thin and dotted.
-Partial outputs that hypotheses share appear once. Results are written out at the right.
-
-A branch begins where it leaves another and ends with its last node. Those that reach the edge are in order; any
-other takes the nearest free lane. A lane is free where no other branch is.
+In the tree, partial outputs that hypotheses share appear once, and results are written out at the right. A branch
+begins where it leaves another and ends with its last node. Those that reach the edge are in order; any other takes the
+nearest free lane, where no other branch is. In the graph of paths, a dot in the middle of an edge takes hover and
+clicks. A column has a token of each stack, whose labels are under its embeddings.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import layer, legend, stroke
-from glassformer.charts.hover import bold, on_lines
-from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, base_layout, literal, shortened
+from glassformer.charts.grammar import layer, legend, note, stroke, table
+from glassformer.charts.hover import LOGIT, adds_to_logit, bold, on_lines, with_number
+from glassformer.charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    TARGET_COLOR,
+    Colour,
+    Spec,
+    base_layout,
+    literal,
+    shortened,
+    subtitle,
+)
 from transformer.i18n import joined, say
 
 Kind = Literal["open", "ended", "dropped", "closed"]
-Places = Mapping[int, tuple[float, float]]
-"""Where each beginning stands, by its name."""
+Places = Mapping[int | None, tuple[float, float]]
+"""Where each beginning stands, by its name; that of none is where all begin."""
 
 LEAST_STEP = 25  # pixels; with less the chart is wider than its place, and scrolls
 _PLOT = 640  # pixels that a window of 1280 leaves for the steps
@@ -58,13 +68,6 @@ class Leaf:
     place: int  # the name of its last beginning
     text: str  # what it says
     numbers: str  # its numbers in a few words
-
-
-def start_mark(piece: str, root: tuple[float, float]) -> Spec:
-    """The mark before the first step."""
-    look = {"text": [literal(shortened(piece, limit=8))], "textposition": "middle left", "textfont": _FONT, **_BESIDE}
-    look |= {"marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}
-    return layer("markers+text", [root[0]], [root[1]], look)
 
 
 def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
@@ -105,14 +108,14 @@ def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
         (below, "bottom center", MARK_COLOR, 0.08),
         (ends, "middle left", GUIDE_COLOR, 0.0),  # what is kept has its names at the right of them
     )
-    return [_text(ones, at, side, colour, limit, lower) for ones, side, colour, lower in groups if ones]
-
-
-def _text(ones: Sequence[Twig], at: Places, side: str, colour: str, limit: int, lower: float) -> Spec:
-    look = {"textposition": side, "textfont": {**_FONT, "color": colour}, **_BESIDE}
-    beside = "\u00a0" * (side == "middle left")  # such a text ends in the middle of its mark
-    look["text"] = [literal(shortened(twig.piece, limit=limit)) + beside for twig in ones]
-    return layer("text", [at[twig.place][0] for twig in ones], [at[twig.place][1] + lower for twig in ones], look)
+    found = []
+    for ones, side, colour, lower in groups:
+        look = {"textposition": side, "textfont": {**_FONT, "color": colour}, **_BESIDE}
+        beside = "\u00a0" * (side == "middle left")  # such a text ends in the middle of its mark
+        look["text"] = [literal(shortened(twig.piece, limit=limit)) + beside for twig in ones]
+        x, y = [at[twig.place][0] for twig in ones], [at[twig.place][1] + lower for twig in ones]
+        found += [layer("text", x, y, look)] if ones else []
+    return found
 
 
 def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
@@ -129,27 +132,13 @@ def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
 
 def lines_of(n: int, leaf: Leaf) -> list[str]:
     """A result with its number, on lines not much longer than `_LINE`."""
-    lines = _wrapped(f"{n}. {leaf.text}")
+    lines = textwrap.wrap(" ".join(f"{n}. {leaf.text}".split()), _LINE, break_on_hyphens=False)
     short = len(lines[-1]) + len(leaf.numbers) < _LINE
     end = joined(" ", [literal(lines.pop()), literal(leaf.numbers)]) if short else literal(leaf.numbers)
     return [*map(literal, lines), end]
 
 
-def _wrapped(text: str) -> list[str]:
-    """A text on lines, broken between words where there are such."""
-    lines = [""]
-    for word in text.split():
-        while len(word) > _LINE:
-            lines.append(word[:_LINE])
-            word = word[_LINE:]
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > _LINE:
-            lines.append("")
-        lines[-1] = " ".join(filter(None, (lines[-1], word)))
-    return [line for line in lines if line]
-
-
-_BEFORE = 0.9  # steps that the edge to a branch's first node needs
-_AFTER = 0.4
+_BEFORE, _AFTER = 0.9, 0.4  # steps that the edge to a branch's first node needs, and its last one
 
 
 @dataclass(frozen=True)
@@ -166,10 +155,15 @@ class Growing:
 def lanes(nodes: Sequence[Growing]) -> dict[int, int]:
     """The lane of each node of a tree, from 0 at the top."""
     named = {node.place: node for node in nodes}
-    branches = _branches(nodes)
     taken: dict[int, list[tuple[float, float]]] = defaultdict(list)
     found: dict[int, int] = {}
-    for n, branch in enumerate(sorted(branches, key=lambda branch: _urgency(branch, named))):
+
+    def urgency(branch: Sequence[int]) -> tuple[bool, float, int]:
+        """What is placed first: branches to the edge in their order, then the others as they begin."""
+        first, last = named[branch[0]], named[branch[-1]]
+        return (False, last.order, first.step) if last.stays else (True, first.step, first.place)
+
+    for n, branch in enumerate(sorted(_branches(nodes), key=urgency)):
         first, last = named[branch[0]], named[branch[-1]]
         end = float("inf") if last.stays else last.step + _AFTER
         beside = found.get(first.parent, 0) if first.parent is not None else 0
@@ -196,12 +190,6 @@ def _branches(nodes: Sequence[Growing]) -> list[list[int]]:
     return found
 
 
-def _urgency(branch: Sequence[int], named: Mapping[int, Growing]) -> tuple[bool, float, int]:
-    """What is placed first: branches to the edge in their order, then the others as they begin."""
-    first, last = named[branch[0]], named[branch[-1]]
-    return (False, last.order, first.step) if last.stays else (True, first.step, first.place)
-
-
 def _nearest(taken: Mapping[int, list[tuple[float, float]]], wanted: int, step: float, end: float) -> int:
     """The free lane nearest to the one that is wanted, below before above."""
     start = step - _BEFORE
@@ -217,10 +205,8 @@ HOW_TO_READ = say(
     "and dotted lines were dropped immediately. Hover over a mark for its numbers; click it to open that partial "
     "output."
 )
-_KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
 _LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
-_MOST_HEIGHT = 560
 _LEAST_WIDTH = 860  # the names of the lines are in one row; a window of 1280 has more
 
 
@@ -239,48 +225,45 @@ def search_tree_spec(
     `start` is drawn before the first step; there is room for `n_steps`. A click on a mark returns its name.
     """
     ends = {leaf.place for leaf in leaves}
-    rows = lanes([
-        Growing(twig.place, twig.parent, twig.step, _order(twig), twig.place in ends)
-        for twig in twigs if twig.is_kept
-    ])  # fmt: skip
-    at = {twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in twigs if twig.is_kept}
-    root = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
-    at |= _stubs(twigs, at, root)
+    kept = [twig for twig in twigs if twig.is_kept]
+    # On its parent's lane stays the way to the best result, else the better one.
+    orders = [twig.result if twig.result is not None else 1e6 + twig.place for twig in kept]
+    grown = [
+        Growing(twig.place, twig.parent, twig.step, order, twig.place in ends)
+        for twig, order in zip(kept, orders, strict=True)
+    ]
+    rows = lanes(grown)
+    at: dict[int | None, tuple[float, float]] = {
+        twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in kept
+    }
+    root = at[None] = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
+    stubs, seen = dict[int | None, tuple[float, float]](), Counter[int | None]()
+    for twig in twigs:  # what was dropped ends a little behind what it would have continued, one under the other
+        if not twig.is_kept and twig.parent in at:
+            seen[twig.parent] += 1
+            x, y = at[twig.parent]
+            stubs[twig.place] = (x + 0.62, y + 0.1 + 0.26 * seen[twig.parent])
+    at |= stubs
     n_lanes = max(rows.values(), default=0) + 1
     layout = _layout(title, n_steps, n_lanes, n_lines=max((len(lines_of(1, leaf)) for leaf in leaves), default=1))
     if step is not None and step < n_steps:
         band = {"type": "rect", "x0": step + 0.5, "x1": step + 1.5, "yref": "paper", "y0": 0, "y1": 1}
         band |= {"fillcolor": theme.MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}
         layout["shapes"] = [band]
+    look = {"text": [literal(shortened(start, limit=8))], "textposition": "middle left", "textfont": _FONT, **_BESIDE}
+    look |= {"marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}
+    # From where a result ended to where it is written out.
+    leads = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
+    lead = stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False}
     data = [
-        *_edges(twigs, at, root, shown),
-        *_leads(leaves, at, n_steps),
-        start_mark(start, root),
+        *_edges(twigs, at, shown),
+        *([_lines(leads, lead)] if leaves else []),
+        layer("markers+text", [root[0]], [root[1]], look),
         *marks(twigs, at, step),
         *names(twigs, at, n_steps),
         *results(leaves, at, n_steps),
     ]
     return {"data": data, "layout": layout}
-
-
-def _order(twig: Twig) -> float:
-    """Which child stays on its parent's lane: the way to the best result, else the better one."""
-    return twig.result if twig.result is not None else 1e6 + twig.place
-
-
-def _stubs(
-    twigs: Iterable[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float]
-) -> dict[int, tuple[float, float]]:
-    """Where what was dropped ends: a little behind what it would have continued, one under the other."""
-    found: dict[int, tuple[float, float]] = {}
-    seen: dict[int | None, int] = {}
-    for twig in twigs:
-        if twig.is_kept or (twig.parent is not None and twig.parent not in at):
-            continue
-        x, y = root if twig.parent is None else at[twig.parent]
-        n = seen[twig.parent] = seen.get(twig.parent, 0) + 1
-        found[twig.place] = (x + 0.62, y + 0.1 + 0.26 * n)
-    return found
 
 
 def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
@@ -289,7 +272,7 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     layout["xaxis"] |= {"nticks": 12, "tick0": 1} | ({"dtick": 1} if n_steps <= 24 else {})
     layout["yaxis"] |= {"range": [n_lanes - 0.1, -0.8], "showgrid": False, "showticklabels": False, "ticks": ""}
     least = max(_LEAST_LANE, _LINE_HEIGHT * n_lines)
-    lane = int(np.clip(_MOST_HEIGHT / n_lanes, least, max(_LANE, least)))
+    lane = int(np.clip(560 / n_lanes, least, max(_LANE, least)))
     legend(layout, 82)
     layout["margin"]["r"] = _MARGIN
     layout |= {"height": max(240, 136 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
@@ -301,37 +284,128 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     return layout
 
 
-def _edges(
-    twigs: Sequence[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], shown: int | None
-) -> list[Spec]:
+def _edges(twigs: Sequence[Twig], at: Places, shown: int | None) -> list[Spec]:
     """The lines: what was dropped, what was kept, what leads to a result, and the selected one."""
-    groups: list[tuple[str, list[Twig], Spec]] = [
+    groups: list[tuple[str, list[tuple[float, ...]], Spec]] = [
         (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
-        (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),
+        (say("kept for a while"), [], stroke(theme.SCALES["target"][2][1], 1.5)),
         (say("leads to a result"), [], stroke(theme.TARGET_COLOR, 2.5)),
         (say("the chosen result"), [], stroke(theme.MARK_COLOR, 4)),
     ]
     for twig in twigs:
         if twig.place in at:
             strength = (1 if twig.result is None else 3 if twig.result == shown else 2) if twig.is_kept else 0
-            groups[strength][1].append(twig)
-    return [_lines(_ends(ones, at, root), look, name) for name, ones, look in groups if ones]
+            groups[strength][1].append((*at[twig.parent], *at[twig.place]))
+    return [_lines(ends, look, name) for name, ends, look in groups if ends]
 
 
-def _ends(ones: Iterable[Twig], at: Places, root: tuple[float, float]) -> Iterable[tuple[float, ...]]:
-    """Where the line to each begins and ends."""
-    return ((*(root if one.parent is None else at[one.parent]), *at[one.place]) for one in ones)
-
-
-def _lines(ends: Iterable[tuple[float, ...]], look: Spec, name: str | None = None) -> Spec:
+def _lines(ends: Sequence[tuple[float, ...]], look: Spec, name: str | None = None) -> Spec:
     """Lines from point to point, with a gap after each."""
-    parts = list(ends)
-    x = [place for x0, _, x1, _ in parts for place in (x0, x1, None)]
-    y = [place for _, y0, _, y1 in parts for place in (y0, y1, None)]
+    x = [place for x0, _, x1, _ in ends for place in (x0, x1, None)]
+    y = [place for _, y0, _, y1 in ends for place in (y0, y1, None)]
     return layer("lines", x, y, look, name=name)
 
 
-def _leads(leaves: Sequence[Leaf], at: dict[int, tuple[float, float]], n_steps: int) -> list[Spec]:
-    """Lines from where a result ended to where it is written out."""
-    ends = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
-    return [_lines(ends, stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False})] if leaves else []
+HOW_TO_READ_PATHS = say(
+    "Information flows from bottom to top, from embeddings to the output. A purple edge raises the logit, a green one "
+    "lowers it; the thicker, the more paths go through it. Hover over the dot of an edge for its numbers; click it to "
+    "cut the edge."
+)
+SHARE = say("Share of all paths")
+_COLOURS: Final = {"source": theme.SOURCE_COLOR, "target": theme.TARGET_COLOR, "neutral": theme.GUIDE_COLOR}
+_LESS = str(theme.SIGNED_SCALE[1][1])
+_WIDTHS: Final = ((0.0, 0.7), (0.04, 1.4), (0.12, 2.6), (0.35, 4.5))  # from which share of the largest, pixels
+_ROW, _TOKEN, _AROUND = 54, 34, 100  # pixels
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """A part at a token."""
+
+    x: float  # its column, or a little beside it
+    y: float  # its depth
+    name: str  # what it is, on hover
+    symbol: str  # Plotly's name of its mark
+    side: Colour  # whose colour it has
+    total: float  # what the logit owes to it
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    """What one node reads of another."""
+
+    source: GraphNode
+    target: GraphNode
+    value: float  # what it adds to the logit
+    share: float  # of all paths that go through it
+
+
+def path_graph_spec(
+    edges: Sequence[GraphEdge],
+    *,
+    rows: Sequence[tuple[float, str]],
+    labels: Sequence[tuple[float, Sequence[str]]],
+    title: str,
+    notes: Sequence[str] = (),
+    chosen: int | None = None,
+) -> Spec:
+    """Draw edges with their nodes; a click on an edge returns its place.
+
+    `notes` are written under the title; `rows` are depths with their names, `labels` depths with their tokens, one per
+    column.
+    """
+    n_columns = max((len(tokens) for _, tokens in labels), default=1)
+    layout = base_layout(title, "", "")
+    subtitle(layout, notes)
+    layout["xaxis"] |= {"range": [-0.7, n_columns - 0.3], "visible": False, "fixedrange": True}
+    low, high = min(y for y, _ in rows) - 0.5, max(y for y, _ in rows) + 0.5
+    layout["yaxis"] |= {"range": [low, high], "showgrid": False, "fixedrange": True, "zeroline": False, "ticks": ""}
+    layout["yaxis"] |= {"tickmode": "array", "tickvals": [y for y, _ in rows], "ticktext": [name for _, name in rows]}
+    layout |= {"height": int(_AROUND + _ROW * (high - low)), "hovermode": "closest", "hoverdistance": 12}
+    layout["meta"] = {"grounded": True, "least_width": _AROUND + _TOKEN * n_columns}
+    layout["meta"]["least_height"] = layout["height"]
+    turned = {"textangle": -40 if n_columns > 14 else 0, "font": {"size": 11}, "yanchor": "top", "yshift": -7}
+    layout["annotations"] = [
+        note(x, y, literal(shortened(token, limit=8))) | turned
+        for y, tokens in labels
+        for x, token in enumerate(tokens)
+    ]
+    columns = (say("From"), say("To"), LOGIT, SHARE)
+    table(layout, columns, [[one.source.name, one.target.name, float(one.value), float(one.share)] for one in edges])
+    nodes = list(dict.fromkeys(node for edge in edges for node in (edge.source, edge.target)))
+    return {"data": [*_weighed(edges, chosen), _dots(edges), _nodes(nodes)] if edges else [], "layout": layout}
+
+
+def _weighed(edges: Sequence[GraphEdge], chosen: int | None) -> list[Spec]:
+    """The edges, the weakest first; one layer for each width and sign."""
+    most = max(edge.share for edge in edges)
+    found = []
+    for n, (least, width) in enumerate(_WIDTHS):
+        end = _WIDTHS[n + 1][0] if n + 1 < len(_WIDTHS) else np.inf
+        for colour, raises in ((_LESS, False), (theme.NEUTRAL_COLOR, True)):
+            some = [one for one in edges if least <= one.share / most < end and (one.value >= 0) == raises]
+            found += [_drawn(some, colour, width) | {"opacity": 0.45 + 0.15 * n}] if some else []
+    return [*found, _drawn([edges[chosen]], theme.MARK_COLOR, 5)] if chosen is not None else found
+
+
+def _drawn(edges: Sequence[GraphEdge], colour: str, width: float) -> Spec:
+    return _lines([(one.source.x, one.source.y, one.target.x, one.target.y) for one in edges], stroke(colour, width))
+
+
+def _dots(edges: Sequence[GraphEdge]) -> Spec:
+    """What takes hover and clicks of an edge."""
+    texts = []
+    for edge in edges:
+        ends = say("From {source}", source=bold(edge.source.name)), say("to {target}", target=bold(edge.target.name))
+        numbers = with_number(LOGIT, f"{edge.value:+.4g}"), with_number(SHARE, f"{edge.share:.2%}")
+        texts.append(on_lines(*ends, *numbers))
+    marker = {"size": 5, "color": [theme.NEUTRAL_COLOR if one.value >= 0 else _LESS for one in edges]}
+    x, y = ([(getattr(one.source, axis) + getattr(one.target, axis)) / 2 for one in edges] for axis in "xy")
+    return layer("markers", x, y, {"marker": marker}, texts=texts, clicks=range(len(edges)))
+
+
+def _nodes(nodes: Sequence[GraphNode]) -> Spec:
+    texts = [adds_to_logit(one.name, one.total) for one in nodes]
+    marker = {"symbol": [one.symbol for one in nodes], "color": [_COLOURS[one.side] for one in nodes], "size": 8}
+    look = {"marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 0.8}}}
+    return layer("markers", [one.x for one in nodes], [one.y for one in nodes], look, texts=texts)
