@@ -13,9 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from glassformer.extensions.huggingface import bert, encoder_decoders, folder_tokenizers, generation, gpt, llama_like
+from glassformer.extensions.huggingface import decoders, encoders, folder_tokenizers, generation
 from glassformer.extensions.huggingface.folder_tokenizers import LANGUAGES
-from glassformer.extensions.huggingface.llama_like import grows
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import (
     Family,
@@ -81,14 +80,7 @@ WITHOUT_EFFECT = ASKS_FOR_CODE | BOOKKEEPING | TRAINING | TASKS | DEAD
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {
-        **encoder_decoders.BART_FAMILIES,
-        **encoder_decoders.T5_FAMILIES,
-        **gpt.FAMILIES,
-        **llama_like.FAMILIES,
-        **gpt.NEOX_FAMILIES,
-        **bert.FAMILIES,
-    }
+    encoders.BART_FAMILIES | encoders.T5_FAMILIES | decoders.FAMILIES | encoders.BERT_FAMILIES
 )
 
 
@@ -214,7 +206,7 @@ class _Import:
         return ids if said["n_decoder_layers"].value else {**ids, "forced_ids": fixed(())}
 
     def _of_length(self, said: Fields) -> list[Sentence]:
-        if said["positions"].value != "rotary" or not grows(self.record):
+        if said["positions"].value != "rotary" or not decoders.grows(self.record):
             return []
         return [
             say(

@@ -1,11 +1,13 @@
-"""T5 and mT5, Marian, BART, mBART, Pegasus and M2M100 (with NLLB): encoder-decoders.
+"""Models with an encoder: BERT, RoBERTa and DistilBERT; T5, mT5, Marian, BART, mBART, Pegasus and M2M100 (NLLB).
 
-T5 in its first version and in 1.1 (flan and ByT5), and mT5 have a bias per distance. The other five have one set of
-names; they differ in the place of the norms, in a norm after the embedding, and in positions.
+The first three are encoders only, with a head that fills masks if the file has it. T5 in its first version and in 1.1
+(flan and ByT5), and mT5 have a bias per distance. The other five have one set of names; they differ in the place of the
+norms, in a norm after the embedding, and in positions.
 
-Sources: Raffel et al. (2020); Shazeer, "GLU Variants Improve Transformer" (2020) for T5 1.1; Xue et al., "mT5" (2021);
-Junczys-Dowmunt et al. (2018) for Marian; Lewis et al., "BART" (2020); Liu et al. (2020) for mBART; Zhang et al.,
-"PEGASUS" (2020); Fan et al. (2020) for M2M100. The names are those of transformers 5.23.
+Sources: Devlin et al., "BERT" (2019); Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019); Raffel et al.
+(2020); Shazeer, "GLU Variants Improve Transformer" (2020) for T5 1.1; Xue et al., "mT5" (2021); Junczys-Dowmunt et al.
+(2018) for Marian; Lewis et al., "BART" (2020); Liu et al. (2020) for mBART; Zhang et al., "PEGASUS" (2020); Fan et al.
+(2020) for M2M100. The names are those of transformers 5.23, and of the files that its first versions wrote.
 """
 
 from collections.abc import Mapping
@@ -21,16 +23,153 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
 )
 from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, cut_rows
-from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, ONE_ROW, Becomes, renamed
+from glassformer.extensions.importers.library.renaming import (
+    CLASSES,
+    FAIRSEQ,
+    FORMULA,
+    ONE_ROW,
+    Becomes,
+    in_layers,
+    renamed,
+)
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 
+POSITIONS = "encoder.embedding.positions.table"
+NUMBERS = say("it only numbers the positions")
+
+NORM = "LayerNorm.{weight,bias,gamma,beta}", "norm.{weight,bias,weight,bias}"  # the first files say gamma and beta
+BERT_BODY = {
+    "embeddings.word_embeddings.weight": "?input",
+    "embeddings.token_type_embeddings.weight": "encoder.embedding.types.table",
+    f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
+    f"encoder.layer.{{n}}.{{attention.output,output}}.{NORM[0]}": (
+        f"encoder.layers.{{n}}.{{self_attn,ffn}}_residual.{NORM[1]}"
+    ),
+    **in_layers("encoder.layer", "encoder", {
+        "attention.{self.query,self.key,self.value,output.dense}": "self_attn.{q,k,v,out}_proj",
+        "{intermediate,output}.dense": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
+BERT_HEAD = {
+    "cls.predictions.transform.dense.{p}": "mlm_head.proj.{p}",
+    f"cls.predictions.transform.{NORM[0]}": f"mlm_head.{NORM[1]}",
+    "cls.predictions.bias": "?bias",
+    "cls.predictions.decoder.{weight,bias}": "?{output,output_bias}",
+}
+ROBERTA_HEAD = {
+    "lm_head.{dense,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
+    "lm_head.bias": "?bias",
+    "lm_head.decoder.{weight,bias}": "?{output,output_bias}",
+}
+DISTIL_BODY = {
+    "embeddings.word_embeddings.weight": "?input",
+    f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
+    **in_layers("transformer.layer", "encoder", {
+        "attention.{q,k,v,out}_lin": "self_attn.{q,k,v,out}_proj",
+        "{sa,output}_layer_norm": "{self_attn,ffn}_residual.norm",
+        "ffn.lin{1,2}": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
+DISTIL_HEAD = {
+    "vocab_{transform,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
+    "vocab_projector.{weight,bias}": "?{output,bias}",
+}
+IGNORED = {"pooler.dense.{p}": CLASSES, "embeddings.{position_ids,token_type_ids}": NUMBERS}
+IGNORED_HEADS = {
+    "{classifier,classifier.dense,classifier.out_proj,pre_classifier,qa_outputs,cls.seq_relationship}.{p}": CLASSES
+}
+
+
+def _encoder_table(
+    name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, positions: Reshape = AS_IS
+) -> KeyTable:
+    own = {"embeddings.position_embeddings.weight": (positions, POSITIONS)}
+    rules = renamed({**body, **own, **IGNORED}, prefixes=(prefix, ""))
+    return KeyTable(say("A {family} model.", family=name), (*rules, *renamed({**head, **IGNORED_HEADS})))
+
+
+BERT = _encoder_table("BERT", BERT_BODY, BERT_HEAD, "bert.")
+DISTILBERT = _encoder_table("DistilBERT", DISTIL_BODY, DISTIL_HEAD, "distilbert.")
+
+
+def _first_row(settings: Settings) -> int:
+    """The row of the first position: RoBERTa counts on from the padding's id."""
+    return int(settings.whole("pad_token_id", 1).value) + 1
+
+
+def roberta_table(settings: Settings) -> KeyTable:
+    """RoBERTa's table; the first rows of its positions are not used."""
+    return _encoder_table("RoBERTa", BERT_BODY, ROBERTA_HEAD, "roberta.", cut_rows(_first_row(settings)))
+
+
+def _encoder(settings: Settings, present: Present, activation: Fields) -> Fields:
+    """What all three have, with the activation of the head."""
+    settings.expect("is_decoder", False)
+    settings.expect("add_cross_attention", False)
+    settings.expect("position_embedding_type", "absolute")
+    settings.expect("pruned_heads", {})
+    has_head = any(name.startswith("mlm_head.") for name in present)
+    why = say("the file has an MLM head") if has_head else say("the file has no MLM head")
+    return {
+        **always(n_decoder_layers=0, norm="post", final_norm=False, embedding_norm=True, bias=True),
+        **settings.vocabulary(),
+        **always(positions="learned", scale_embedding=False),
+        "mlm_head": Known(has_head, why),
+        **(activation if has_head else {}),
+    }
+
+
+def bert(settings: Settings, present: Present) -> Fields:
+    """BERT: token types, and the activation of the layers in its head."""
+    return _bert(settings, present, {"mlm_activation": settings.word("hidden_act")})
+
+
+def roberta(settings: Settings, present: Present) -> Fields:
+    """RoBERTa: positions begin behind the padding's id, and the head has exact GELU whatever the layers have."""
+    rows, first = settings.whole("max_position_embeddings", least=3), _first_row(settings)
+    why = say("max_position_embeddings in config.json, minus the {n} rows at the start that are not used", n=first)
+    return _bert(settings, present, always(mlm_activation="gelu")) | {"max_len": Known(rows.value - first, why)}
+
+
+def _bert(settings: Settings, present: Present, activation: Fields) -> Fields:
+    return {
+        **_encoder(settings, present, activation),
+        **settings.sizes({"n_encoder_layers": "num_hidden_layers", **settings.USUAL}),
+        "activation": settings.word("hidden_act"),
+        "norm_eps": settings.number("layer_norm_eps", 1e-12),
+        "n_token_types": settings.whole("type_vocab_size", 2),
+    }
+
+
+def distilbert(settings: Settings, present: Present) -> Fields:
+    """DistilBERT: no token types, and an epsilon that no config says."""
+    settings.flag("sinusoidal_pos_embds", False)  # the table of positions is stored in both cases
+    activation = settings.word("activation")
+    return {
+        **_encoder(settings, present, {"mlm_activation": activation}),
+        **settings.sizes(
+            {"n_encoder_layers": "n_layers", "d_model": "dim", "n_heads": "n_heads", "d_ff": "hidden_dim"}
+        ),
+        "activation": activation,
+        **always(norm_eps=1e-12, n_token_types=0),
+        "max_len": settings.whole("max_position_embeddings", least=1),
+    }
+
+
+_IDS, _ROBERTA_IDS = {"pad_token_id": 0}, {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+BERT_FAMILIES = {
+    "bert": Family("BERT", BERT, bert, ids=_IDS, vocabularies=("bert",)),
+    "roberta": Family("RoBERTa", roberta_table, roberta, ids=_ROBERTA_IDS, vocabularies=("roberta",)),
+    "distilbert": Family(
+        "DistilBERT", DISTILBERT, distilbert, ids=_IDS, vocabularies=("bert",), known=("tie_weights_",)
+    ),
+}
+
+
 MAX_LEN = 512  # where the config does not say it: texts may be longer, as nothing has a place of its own
-# feed_forward_proj -> the non-linearity; "gated-gelu" means the approximation.
-PLAIN = ACTIVATIONS
+# feed_forward_proj -> the non-linearity; "gated-gelu" means the approximation, and without "gated-" it is as elsewhere.
 GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
-
-
 _T5_NAMES: Mapping[str, Becomes] = {
     "shared.weight": "?input",
     "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
@@ -77,7 +216,7 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     settings.expect("is_decoder", False)
     layers = settings.whole("num_layers", least=1, most=MAX_LAYERS)
     gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
-    activation = settings.word("feed_forward_proj", absent, names=GATED if gated else PLAIN)
+    activation = settings.word("feed_forward_proj", absent, names=GATED if gated else ACTIVATIONS)
     # Newer versions store and read what follows from feed_forward_proj.
     settings.expect("is_gated_act", gated)
     derived = settings.raw("dense_act_fn", activation.value)
@@ -111,7 +250,6 @@ T5_FAMILIES = {
     "mt5": Family("mT5", T5, mt5, ids=_T5_IDS, vocabularies=("t5",)),
 }
 
-
 PREFIXES = ("model.", "")  # the second where the model was saved without its head
 BART_SIZES = {
     "n_encoder_layers": "encoder_layers", "n_decoder_layers": "decoder_layers", "d_model": "d_model",
@@ -119,8 +257,6 @@ BART_SIZES = {
     "d_decoder_ff": "decoder_ffn_dim", "max_len": "max_position_embeddings",
 }  # fmt: skip
 OFFSET = 2  # the first rows of their learned positions are not used
-
-
 _BODY: Mapping[str, Becomes] = {
     "shared.weight": "?input",
     **FAIRSEQ,
