@@ -9,34 +9,23 @@ No code of the folder is run, and transformers is not needed. Unsupported arithm
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from glassformer.extensions.huggingface import decoders, encoders, folder_tokenizers, generation
 from glassformer.extensions.huggingface.folder_tokenizers import LANGUAGES
-from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.config_settings import (
-    Family,
-    Fields,
-    Known,
-    Settings,
-    always,
-    at_most,
-    config_of,
-    fixed,
-    reported,
-)
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Settings, fixed
 from glassformer.extensions.importers.library.import_inputs import ImportRequest
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
 from glassformer.extensions.importers.library.keys import KeyTable, Match
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
-from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
-from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
+from glassformer.extensions.importers.library.renaming import imported, settled
+from glassformer.extensions.importers.library.report import Field, Imported, ask
 from glassformer.extensions.weight_files.weights import Weights, open_weights
-from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.load import CONFIG
-from transformer.errors import CheckpointError, shown, within
+from transformer.errors import CheckpointError, shown
 from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
@@ -174,24 +163,16 @@ class _Import:
             asked.append(ask("decoder_start_id", said["decoder_start_id"].evidence))
         if said["decoder_start_id"].value is None:
             said["decoder_start_id"] = said["eos_id" if said["bos_id"].value is None else "bos_id"]
-        config, facts = config_of(said, label=self.files.name), {"n_heads": said["n_heads"].value}
-        shapes, expected = keys.shapes(found, self.weights, facts), expected_shapes(config)
-        check_agreement(found, self.weights, shapes, expected)
-        names = {one.name for one in asked}
-        read = reported(said)
-        fields = [*(one for one in read if one.name not in names), *asked]
         code = [
             say("{key} in config.json is ignored: no code from the folder is run.", key=key)
             for key in self.record
             if key in ASKS_FOR_CODE
         ]
         notes = (*code, *self._of_length(said), *undone, *chosen.notes, *(one.evidence for one in beyond.values()))
-        report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
-        report = replace(report, source=self.files.name)
-        if asked or chosen.vocabularies is None:
-            return Imported(report, None)
-        card = {"title": self.files.name, "description": f"A {self.family.name} model."}
-        return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.weights.again))
+        label, kind = self.files.name, self.family.name
+        return imported(
+            found, self.weights, said, chosen.vocabularies, label=label, kind=kind, notes=notes, asked=asked
+        )
 
     def _forced(self, ids: Fields, said: Fields) -> Fields:
         """The ids, with those that an output begins with where one is begun."""
@@ -216,22 +197,13 @@ class _Import:
             )
         ]
 
-    def _body(self) -> tuple[Match, dict[str, Known]]:
+    def _body(self) -> tuple[Match, Fields]:
         """What the tensors become, and the fields of the config that are not about ids."""
-        table = self.family.table
-        found = keys.match(table if isinstance(table, KeyTable) else table(self.settings), list(self.weights.tensors))
-        said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
-        has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
-        with within(self.weights.label):
-            found, tables = settle_tables(
-                found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
-            )
-        if "mlm_head" in said:
-            tables["output_bias"] = said["mlm_head"]  # no model with such a head is without
-        found, sinusoids = settle_sinusoids(found, self.weights, said)
-        keys.check(found, label=self.weights.label)
-        self.settings.check_all_asked({*WITHOUT_EFFECT, *self.family.known, *generation.IN_CONFIG})
-        return found, {**said, **tables, **sinusoids, "normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+        family, settings = self.family, self.settings
+        table = family.table if isinstance(family.table, KeyTable) else family.table(settings)
+        found, said = settled(table, self.weights, settings, partial(family.said, settings), tied=family.tied)
+        settings.check_all_asked({*WITHOUT_EFFECT, *family.known, *generation.IN_CONFIG})
+        return found, said
 
     def _check_rows(self, found: Match, said: Fields) -> None:
         """See that the tables have a row for each piece, before anything is made as large as config.json says."""

@@ -8,32 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from glassformer.extensions.importers.library import import_inputs, keys
-from glassformer.extensions.importers.library.config_settings import (
-    Fields,
-    at_most,
-    config_of,
-    fixed,
-    inferred,
-    reported,
-)
+from glassformer.extensions.importers.library.config_settings import Fields, Present, inferred
 from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import not_asked
 from glassformer.extensions.importers.library.keys import KeyTable
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.renaming import (
-    account,
-    check_agreement,
-    renamed,
-    settle_sinusoids,
-    settle_tables,
-)
-from glassformer.extensions.importers.library.report import Content, Imported
+from glassformer.extensions.importers.library.renaming import imported, renamed, settled
+from glassformer.extensions.importers.library.report import Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.toolkits import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces
 from glassformer.extensions.weight_files.weights import Weights
-from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, within
 from transformer.files.untrusted_folder import FolderFiles
@@ -78,29 +64,22 @@ def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) 
         pieces = lists if isinstance(lists, ToolkitPieces) else None
         rules = tuple(renamed(toolkit.names(options, place)))
         table = KeyTable(say("A Transformer of {toolkit}.", toolkit=toolkit.name), rules)
-        found = keys.match(table, list(weights.tensors))
-        said = toolkit.fields(options, frozenset(found.sources), pieces)
-        if "?output" not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
-            raise ClauseError(
-                "has no output layer, and its options do not specify that the embedding table serves as one; save "
-                "the whole model"
-            )
-        found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
-        found, sinusoids = settle_sinusoids(found, weights, said)
-        keys.check(found, label=weights.label)
-        shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
-        sizes = _sizes(shapes)
-        said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+
+        def fields(present: Present) -> Fields:
+            said = toolkit.fields(options, present, pieces)
+            if "?output" not in present and not any(options.raw(name) is True for name in toolkit.tied):
+                raise ClauseError(
+                    "has no output layer, and its options do not specify that the embedding table serves as one; save "
+                    "the whole model"
+                )
+            return said
+
+        found, said = settled(table, weights, options, fields, tied=True)
+        sizes = _sizes(keys.shapes(found, weights, {"n_heads": said["n_heads"].value}))
         said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
         special = [said[name].value for name in IDS if said[name].value is not None]
-        tokenizers = _tokenizers(lists, said, place, special)
-        config = config_of(said, label=weights.label)
-        expected = expected_shapes(config)
-        check_agreement(found, weights, shapes, expected)
-        report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
-        card = {"title": weights.label, "description": f"A {toolkit.name} model."}
-        content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, weights.again)
-        return Imported(report, content)
+        made = _tokenizers(lists, said, place, special)
+        return imported(found, weights, said, made.stored, label=weights.label, kind=toolkit.name, notes=made.notes)
 
 
 def _check_alone(toolkit: Toolkit, asked: ImportRequest) -> None:

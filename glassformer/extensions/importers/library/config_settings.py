@@ -228,6 +228,10 @@ class Family:
     tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
     known: Collection[str] = ()  # further keys of config.json that have no effect in this family
 
+    def said(self, settings: Settings, present: Present) -> Fields:
+        """The fields of ours, from a config and from what the file has."""
+        return self.fields(settings, present) | always(**self.always)
+
 
 def config_of(said: Fields, *, label: str) -> ModelConfig:
     """The config of these fields; a CheckpointError says where a value that is refused comes from."""

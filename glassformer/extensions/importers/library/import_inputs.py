@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
-from glassformer.extensions.importers.library.report import Field, ask, inferred
+from glassformer.extensions.importers.library.report import Field, Stored, ask, inferred
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, sentencepiece
@@ -78,7 +78,7 @@ class ImportRequest:
 class Tokenizers:
     """The tokenizers of a model."""
 
-    stored: tuple[bytes, ...] | Vocabularies  # as a checkpoint stores them
+    stored: Stored  # as a checkpoint has them
     source: AnyTokenizer  # one object where they are alike
     target: AnyTokenizer  # one object where they are alike
     notes: tuple[Sentence, ...] = ()  # what a reader should know

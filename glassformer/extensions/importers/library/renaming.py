@@ -17,12 +17,30 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, form, spelled
-from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
+from glassformer.extensions.importers.library.config_settings import (
+    Fields,
+    Known,
+    Present,
+    Settings,
+    at_most,
+    config_of,
+    fixed,
+    inferred,
+    reported,
+)
+from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Reshape, Rule, form, spelled
+from glassformer.extensions.importers.library.report import (
+    Content,
+    Field,
+    FileTensor,
+    Imported,
+    ImportReport,
+    ModelTensor,
+    Stored,
+)
 from glassformer.extensions.weight_files.weights import Weights
-from transformer.checkpoint.consistency import clauses
-from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.checkpoint.consistency import clauses, expected_shapes
+from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.i18n import Sentence, joined, say
 from transformer.model.attention_features import SinusoidLayout
 from transformer.model.positions import table_of
@@ -70,6 +88,46 @@ FAIRSEQ = {  # and its followers
         "fc{1,2}": "ffn.{up,down}_proj",
     }),
 }  # fmt: skip
+
+
+def settled(
+    table: KeyTable, weights: Weights, settings: Settings, fields: Callable[[Present], Fields], *, tied: bool
+) -> tuple[Match, Fields]:
+    """What becomes of the tensors of a file with a config, and the fields of ours; `tied` is as for `settle_tables`."""
+    found = keys.match(table, list(weights.tensors))
+    said = fields(frozenset(found.sources))
+    head = said.get("mlm_head")
+    with within(weights.label):
+        has_output = head is None or bool(head.value)
+        found, tables = settle_tables(found, weights, settings, tied=tied, has_output=has_output)
+    if head is not None:
+        tables["output_bias"] = head  # no model with such a head is without
+    found, sinusoids = settle_sinusoids(found, weights, said)
+    keys.check(found, label=weights.label)
+    return found, {**said, **tables, **sinusoids, "normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+
+
+def imported(
+    found: Match,
+    weights: Weights,
+    said: Fields,
+    stored: Stored | None,
+    *,
+    label: str,
+    kind: str,
+    notes: Sequence[Sentence],
+    asked: Sequence[Field] = (),
+) -> Imported:
+    """The model of a file with a config, none while something is asked; refuses other tensors than such a model has."""
+    config, facts = config_of(said, label=label), {"n_heads": said["n_heads"].value}
+    shapes, expected = keys.shapes(found, weights, facts), expected_shapes(config)
+    check_agreement(found, weights, shapes, expected)
+    open_ = {one.name for one in asked}
+    fields = [*(one for one in reported(said) if one.name not in open_), *asked]
+    report = account(found, weights, shapes, needed=list(expected), fields=fields, notes=notes)
+    card = {"title": label, "description": f"A {kind} model."}
+    content = None if asked or stored is None else Content(config, stored, card, found, facts, weights.again)
+    return Imported(replace(report, source=label), content)
 
 
 def settle_tables(

@@ -27,6 +27,7 @@ from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config import ModelConfig
 
+Stored = tuple[bytes, ...] | Vocabularies  # tokenizers, as `CheckpointContents` has them
 Fate = Literal["renamed", "ignored", "unknown"]
 How = Literal["read", "inferred", "decided", "answered", "asked"]
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -346,7 +347,7 @@ class Content:
     """A model that is understood, and still in its file."""
 
     config: ModelConfig  # the features of the model
-    vocabularies: tuple[bytes, ...] | Vocabularies  # its tokenizers, as `CheckpointContents` has them
+    vocabularies: Stored  # its tokenizers
     card: Mapping[str, object]  # what `card.json` shall say
     match: Match  # what becomes of the file's tensors
     facts: Facts  # what the reshapes need to know, such as the number of heads
