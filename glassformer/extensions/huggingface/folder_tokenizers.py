@@ -12,7 +12,7 @@ from typing import Any
 from glassformer.extensions.importers.library.config_settings import Fields, Known, inferred
 from glassformer.extensions.importers.library.import_inputs import around_a_source
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
+from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
 from glassformer.extensions.tokenizers.options import (
     CONFIG,
     FILES,
@@ -24,7 +24,7 @@ from glassformer.extensions.tokenizers.options import (
     options_of_config,
 )
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
-from glassformer.extensions.tokenizers.vocabulary_files import Files
+from glassformer.extensions.tokenizers.vocabulary import Files
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import TokenizerError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
@@ -113,7 +113,7 @@ def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _class(content: Files) -> str:
     """What tokenizer_config.json calls the tokenizer; empty if it does not."""
-    record = vocabulary_files.json_record(content, CONFIG) if CONFIG in content else {}
+    record = vocabulary.json_record(content, CONFIG) if CONFIG in content else {}
     said = record.get("tokenizer_class")
     return said if isinstance(said, str) else ""
 
@@ -148,7 +148,7 @@ def _options(name: str, names: tuple[str, ...], content: Files, sizes: tuple[int
 
 def _check_codes(content: Files) -> None:
     """Refuse a list of languages that is not known here: all ids of languages would be wrong."""
-    said = vocabulary_files.json_record(content, CONFIG).get(CODES_KEY) if CONFIG in content else None
+    said = vocabulary.json_record(content, CONFIG).get(CODES_KEY) if CONFIG in content else None
     if said not in (None, "m2m100"):
         raise TokenizerError(
             "{file}: {key}: found {found}, expected m2m100. This program does not know the ids of other language "

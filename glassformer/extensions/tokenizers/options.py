@@ -20,8 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from glassformer.extensions.tokenizers.piece_rows import Way
-from glassformer.extensions.tokenizers.vocabulary_files import MAX_CHARACTERS, Files, json_record, within
+from glassformer.extensions.tokenizers.vocabulary import MAX_CHARACTERS, Files, Way, json_record, within
 from transformer.errors import TokenizerError, shown
 from transformer.i18n import Sentence, say
 from transformer.text.sentencepiece_check import MAX_PIECES

@@ -36,12 +36,11 @@ from itertools import groupby
 
 import sentencepiece
 
-from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable, Way, padded
+from glassformer.extensions.tokenizers.vocabulary import Pair, PieceRows, Token, VocabularyTable, Way, padded, within
+from transformer.errors import ClauseError, shown
 from transformer.text import sentencepiece_check
 from transformer.text.subword_sampling import merged
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer, Wrapping
-
-Pair = tuple[str, str]
 
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
@@ -82,6 +81,20 @@ def as_bytes(piece: str) -> bytes:
         return bytes(map(BYTES.__getitem__, piece))
     except KeyError:
         return piece.encode()
+
+
+def check_bytes(pieces: Sequence[str], name: str) -> None:
+    """Make sure that a vocabulary over bytes has every byte, so that it can read any text."""
+    known = set(pieces)
+    with within(name):
+        for byte, sign in SIGNS.items():
+            if sign not in known:
+                raise ClauseError(
+                    "has no token for the byte {byte} (written {sign}); a byte vocabulary needs a token for each of "
+                    "the 256 bytes",
+                    byte=f"0x{byte:02X}",
+                    sign=shown(sign),
+                )
 
 
 def for_people(content: bytes) -> str:

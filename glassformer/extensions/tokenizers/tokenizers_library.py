@@ -28,9 +28,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from glassformer.extensions.tokenizers.piece_rows import padded, unused
 from glassformer.extensions.tokenizers.subword_tokenizers import as_bytes, for_people
-from glassformer.extensions.tokenizers.vocabulary_files import within
+from glassformer.extensions.tokenizers.vocabulary import padded, unused, within
 from transformer import sandbox
 from transformer.errors import TokenizerError
 from transformer.text import sentencepiece_check

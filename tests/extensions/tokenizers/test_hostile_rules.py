@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
 from glassformer.extensions.tokenizers import tokenizers_library
-from glassformer.extensions.tokenizers.piece_rows import Way, _Finder, _Found, _of_word
 from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, ProcessLimits
+from glassformer.extensions.tokenizers.vocabulary import Way, _Finder, _Found, _of_word
 from tests.extensions.refusing import refusal
 from transformer.errors import TokenizerError
 

@@ -32,7 +32,7 @@ from glassformer.extensions.importers.library.import_inputs import FIRST, likely
 from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.tokenizers.vocabulary import CALLED
 from glassformer.extensions.wirings.catalogue import titles
 from glassformer.extensions.wirings.readings import PairIds, Reading, batches, losses_of_batches, pairs_of
 from glassformer.extensions.wirings.search import FEWEST, GAIN, KNOWN, WiringSearch

@@ -39,7 +39,7 @@ from glassformer.extensions.importers.library.keys import KeyTable, Match, Resha
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.renaming import equal, renamed
 from glassformer.extensions.importers.library.report import Field, Imported, ask, inferred
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.tokenizers.vocabulary import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files.untrusted_folder import FolderFiles

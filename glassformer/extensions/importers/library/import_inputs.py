@@ -16,10 +16,10 @@ from typing import Any
 from torch import Tensor
 
 from glassformer.extensions.importers.library.report import Field, Stored, ask, inferred
-from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
+from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, sentencepiece
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.tokenizers.vocabulary import CALLED
 from glassformer.extensions.weight_files.weight_folder import places_beside
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, GlassformerError, within
@@ -229,7 +229,7 @@ def _file(path: Path, inside: Path | None) -> _File:
             return _File(called, "json", {tokenizers_library.FILE: content})
         files.check_size(name, limit=MAX_TOKENIZER)
         if not files.has("merges.txt"):
-            return _File(called, LIST, {vocabulary_files.IDS: content})
+            return _File(called, LIST, {vocabulary.IDS: content})
         merges = {"vocab.json": content, "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
         return _File(called, "roberta" if b'"<s>"' in content and b'"</s>"' in content else "gpt2", merges)
     content = files.read(name, limit=MAX_TOKENIZER)

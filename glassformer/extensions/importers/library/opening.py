@@ -44,7 +44,7 @@ from glassformer.extensions.importers.library.report import (
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.tokenizers.vocabulary import CALLED
 from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen, nested
 from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
