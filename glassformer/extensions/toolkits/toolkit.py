@@ -9,6 +9,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
 from glassformer.extensions.importers.library.renaming import Becomes
+from glassformer.extensions.weight_files.weight_folder import parsed_yaml
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
@@ -127,12 +128,10 @@ _UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYA
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     """A YAML file of settings; refused if it is damaged, or nested too deeply."""
-    from glassformer.extensions.weight_files import safe_yaml  # other models open without PyYAML
-
     with within(label):
         if len(content) > MAX_SETTINGS:
             raise ClauseError("has {n:,} bytes of settings; the limit is {most:,}", n=len(content), most=MAX_SETTINGS)
-        found = safe_yaml.parsed(content)
+        found = parsed_yaml(content)
         if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
             raise ClauseError("expected settings in YAML, found {found}", found=shown(found))
         return {str(key): value for key, value in found.items()}
@@ -215,9 +214,7 @@ def _known(line: str) -> tuple[str, int] | None:
 
 
 def _piece(line: str, number: int) -> tuple[str, int]:
-    from glassformer.extensions.weight_files import safe_yaml
-
-    read = safe_yaml.parsed(line, words=True)
+    read = parsed_yaml(line, words=True)
     if isinstance(read, dict) and len(read) == 1:
         ((piece, i),) = read.items()
         if isinstance(piece, str) and isinstance(i, str) and i.isdecimal() and len(i) < 10:

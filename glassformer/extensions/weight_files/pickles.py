@@ -8,9 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import weakref
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,23 +61,19 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
         check_kind(file.read(kinds.START), label=label)
         found = os.fstat(file.fileno())
         version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-        converted = _kept.of(version) or _Converted()
+        there = next((one for seen, one in list(_kept) if seen == version), None)
+        converted, passes = there or _Converted(), there is None and not _kept.maxlen
         try:
             if converted.outline is None:
                 remedy = say("It is unpacked among the temporary files: set TMPDIR to a folder with more space.")
                 check_disk(converted.folder, size, remedy, label=label)
                 _run(file, size, str(converted.folder), label=label)
                 converted.outline = (outline_in(converted.folder, label=label),)
-                _kept.put(version, converted)
+                _kept.append((version, converted))
             yield converted.outline[0], converted.folder / TENSORS
         finally:
-            if not converted.kept:
+            if passes or converted.outline is None:
                 converted.remove()
-
-
-def keep(most: int) -> None:
-    """Cache the results of the last `most` files, each as large as its file, to open one again without a process."""
-    _kept.shrink(most)
 
 
 class _Converted:
@@ -87,36 +82,16 @@ class _Converted:
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix="glassformer-"))
         self.outline: tuple[Any] | None = None
-        self.kept = False
         self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-class _Kept:
-    """Results of the last files, by their versions."""
-
-    def __init__(self) -> None:
-        self.most = 0
-        self._found: OrderedDict[tuple[int, ...], _Converted] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, version: tuple[int, ...]) -> _Converted | None:
-        with self._lock:
-            return self._found.get(version)
-
-    def put(self, version: tuple[int, ...], converted: _Converted) -> None:
-        with self._lock:
-            if self.most:
-                self._found[version], converted.kept = converted, True
-        self.shrink(self.most)
-
-    def shrink(self, most: int) -> None:
-        with self._lock:
-            self.most = most
-            while len(self._found) > most:
-                self._found.popitem(last=False)  # a current reader still has it
+_kept: deque[tuple[tuple[int, ...], _Converted]] = deque(maxlen=0)  # of the last files, by their versions
 
 
-_kept = _Kept()
+def keep(most: int) -> None:
+    """Cache the results of the last `most` files, each as large as its file, to open one again without a process."""
+    global _kept
+    _kept = deque(_kept, maxlen=most)  # a current reader still has what it loses
 
 
 def check_kind(start: bytes, *, label: str) -> None:

@@ -305,14 +305,9 @@ def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> _Content:
 
 
 def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weights]]) -> Weights:
-    label, places, notes = found.label, found.places, found.notes
-    twins = _twins(places)
-    if twins:
-        pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
-        said = say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=pairs)
-        notes = (*notes, said)
-    places = {**places, **twins}
-    plain, wrappers = without_wrappers(places, label=label)
+    twins = _twins(found.places)
+    places = {**found.places, **twins}
+    plain, wrappers = without_wrappers(places, label=found.label)
     first: dict[tuple[int, str], str] = {}
     ties: dict[str, str] = {}
     for name, original in plain.items():
@@ -323,19 +318,20 @@ def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weigh
     tensors = {name: places[original].info for name, original in plain.items()}
     tensors = _combined(tensors, in_two := state_dict_search.in_two(tensors))
     tensors = _combined(tensors, heads := state_dict_search.heads(tensors))
-    state_dict_search.check(tensors, label=label)
-    if heads:
-        said = say("Maps that are stored head by head are put together: {names}.", names=_listed([*heads]))
-        notes = (*notes, said)
-    if in_two:
-        said = say("Weights with weight_norm are computed from their two parts: {names}.", names=_listed([*in_two]))
-        notes = (*notes, said)
+    state_dict_search.check(tensors, label=found.label)
+    pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
+    names_of_heads, names_in_two = _listed([*heads]), _listed([*in_two])
+    notes = {
+        pairs: say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=pairs),
+        names_of_heads: say("Maps that are stored head by head are put together: {names}.", names=names_of_heads),
+        names_in_two: say("Weights with weight_norm are computed from their two parts: {names}.", names=names_in_two),
+    }
     return Weights(
-        label=label,
+        label=found.label,
         tensors=tensors,
         ties=ties,
         evidence=found.evidence,
-        notes=(*notes, *wrappers),
+        notes=(*found.notes, *(note for names, note in notes.items() if names), *wrappers),
         again=again,
         _places={name: places[original] for name, original in plain.items()},
         _in_two=in_two,
