@@ -459,7 +459,7 @@ def _counted_fields(report: ImportReport) -> Sentence:
 
 def _counted_tensors(report: ImportReport) -> Sentence:
     fates = Counter(
-        "reshaped" if one.fate == "renamed" and one.reshape else "kept" if one.fate == "renamed" else one.fate
+        "reshaped" if one.fate == "renamed" and one.how else "kept" if one.fate == "renamed" else one.fate
         for one in report.file_tensors
     )
     return say("Tensors: {renamed} renamed ({reshaped} of them also reshaped), {ignored} ignored, {missing} "

@@ -31,11 +31,11 @@ from glassformer.extensions.importers.library.config_settings import (
 from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Reshape, Rule, form, spelled
 from glassformer.extensions.importers.library.report import (
     Content,
+    Fate,
     Field,
     FileTensor,
     Imported,
     ImportReport,
-    ModelTensor,
     Stored,
 )
 from glassformer.extensions.weight_files.weights import Weights
@@ -124,7 +124,7 @@ def imported(
     check_agreement(found, weights, shapes, expected)
     open_ = {one.name for one in asked}
     fields = [*(one for one in reported(said) if one.name not in open_), *asked]
-    report = account(found, weights, shapes, needed=list(expected), fields=fields, notes=notes)
+    report = account(found, weights, needed=list(expected), fields=fields, notes=notes)
     card = {"title": label, "description": f"A {kind} model."}
     content = None if asked or stored is None else Content(config, stored, card, found, facts, weights.again)
     return Imported(replace(report, source=label), content)
@@ -143,31 +143,38 @@ def settle_tables(
     one_output = has_output and OUTPUT in names
     if one_output and tie.value and not names.keys() & {INPUT, SOURCE, TARGET}:
         names[INPUT], one_output = names.pop(OUTPUT), False  # kept under the name of the output
-    targets, copies, shared = _sides(names, weights, found)
-    if not has_output:
-        return _with(found, names, targets, copies), {"shared_vocab": shared}
-    table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
-    own = one_output and not equal(names[OUTPUT], table, weights)
-    if one_output:
-        (targets if own else copies)[OUTPUT] = "output_table"
-    elif not tie.value:
-        raise ClauseError(
-            "has no output layer ({names}), but tie_word_embeddings is false in config.json; save the whole model",
-            names=_sought(found, OUTPUT),
-        )
-    why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
-    biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
-    targets |= dict.fromkeys(biases[:1], "output_bias")
-    copies |= dict.fromkeys(biases[1:], "output_bias")
-    bias = inferred(bool(biases), say("the file has an output bias") if biases else say("the file has no output bias"))
-    fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
-    return _with(found, names, targets, copies), fields
+    becomes, shared = _sides(names, weights, found)
+    fields = {"shared_vocab": shared}
+    if has_output:
+        table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
+        own = one_output and not equal(names[OUTPUT], table, weights)
+        if one_output:
+            becomes[OUTPUT] = "output_table" if own else _copy_of("output_table")
+        elif not tie.value:
+            raise ClauseError(
+                "has no output layer ({names}), but tie_word_embeddings is false in config.json; save the whole model",
+                names=_sought(found, OUTPUT),
+            )
+        why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
+        biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
+        becomes |= dict(zip(biases, ("output_bias", _copy_of("output_bias")), strict=False))
+        of_bias = say("the file has an output bias") if biases else say("the file has no output bias")
+        fields |= {"tie_output": inferred(not own, why), "output_bias": inferred(bool(biases), of_bias)}
+    taken, ignored, role_of = list[MatchedTensor](), dict(found.ignored), {name: role for role, name in names.items()}
+    for one in found.taken:
+        new = becomes.get(role_of[one.source], CLASSES) if one.source in role_of else one.targets
+        if isinstance(new, Sentence):
+            ignored[one.source] = new
+        else:
+            taken.append(replace(one, targets=(new,) if isinstance(new, str) else new))
+    return replace(found, taken=tuple(taken), ignored=ignored), fields
 
 
-def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[dict[str, str], dict[str, str], Known]:
-    """What becomes of the tables of both sides: role -> name in the model, for those that are used and for copies."""
+def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[dict[str, str], Known]:
+    """What becomes of the tables of both sides, by role: a tensor of the model or why it is none; whether it is one."""
+    one_table = inferred(True, say("the file has one embedding table"))
     if INPUT in names:
-        copies = {role: "src_table" for role in (SOURCE, TARGET) if role in names}
+        copies = [role for role in (SOURCE, TARGET) if role in names]
         for role in copies:
             if not equal(names[role], names[INPUT], weights):
                 raise ClauseError(
@@ -175,39 +182,25 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
                     copy=shown(names[role]),
                     table=shown(names[INPUT]),
                 )
-        return {INPUT: "src_table"}, copies, inferred(True, say("the file has one embedding table"))
+        return {INPUT: "src_table", **dict.fromkeys(copies, _copy_of("src_table"))}, one_table
     if SOURCE in names and TARGET in names:
         if equal(names[TARGET], names[SOURCE], weights):
-            return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("the two tables are equal"))
-        two = {SOURCE: "src_table", TARGET: "tgt_table"}
-        return two, {}, inferred(False, say("the file has two embedding tables"))
+            shared = inferred(True, say("the two tables are equal"))
+            return {SOURCE: "src_table", TARGET: _copy_of("src_table")}, shared
+        return {SOURCE: "src_table", TARGET: "tgt_table"}, inferred(False, say("the file has two embedding tables"))
     only = next((role for role in (SOURCE, TARGET) if role in names), None)
     if only is None:
         raise ClauseError("has no embedding table ({names}); save the whole model", names=_sought(found, INPUT))
-    return {only: "src_table"}, {}, inferred(True, say("the file has one embedding table"))
+    return {only: "src_table"}, one_table
+
+
+def _copy_of(name: str) -> Sentence:
+    return say("it is a copy of {name}", name=name)
 
 
 def _sought(found: Match, role: str) -> str:
     """The names that a table of this role may have."""
     return joined(", ", [shown(rule.source) for rule in found.table.rules if rule.targets == (role,)])
-
-
-def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
-    """The match with names of the model in the place of roles, and copies ignored."""
-    role_of = {name: role for role, name in names.items()}
-    kept: list[MatchedTensor] = []
-    ignored = dict(found.ignored)
-    for one in found.taken:
-        role = role_of.get(one.source)
-        if role is not None and role in targets:
-            kept.append(replace(one, targets=(targets[role],)))
-        elif role is not None and role in copies:
-            ignored[one.source] = say("it is a copy of {name}", name=copies[role])
-        elif role is None:
-            kept.append(one)
-        else:
-            ignored[one.source] = CLASSES
-    return replace(found, taken=tuple(kept), ignored=ignored)
 
 
 def equal(name: str, other: str, weights: Weights) -> bool:
@@ -254,32 +247,20 @@ _LONGEST = 140  # characters of a name
 
 
 def account(
-    found: Match,
-    weights: Weights,
-    shapes: Mapping[str, tuple[int, ...]],
-    *,
-    needed: Iterable[str],
-    fields: Sequence[Field],
-    notes: Sequence[Sentence] = (),
+    found: Match, weights: Weights, *, needed: Iterable[str], fields: Sequence[Field], notes: Sequence[Sentence] = ()
 ) -> ImportReport:
-    """The report of a match; `shapes` are those of the model's tensors, as far as they are known.
+    """The report of a match.
 
     `needed` are names that the model must have; a `*` means each layer of the stack before it. What one layer has all
     layers of its stack must have, too.
     """
-    sources, absent = found.sources, found.standing_in
-    names = dict.fromkeys(
-        (*sources, *_in_every_layer(found, [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in sources)]))
-    )
-    given = sources.keys() - absent.keys()
+    names = [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in found.sources)]
     return ImportReport(
         source=weights.label,
         recognised=found.table.name,
         file_tensors=tuple(_of_file(name, found, weights) for name in weights.tensors),
-        model_tensors=tuple(
-            ModelTensor(name, shapes.get(name), (sources[name].source,) if name in given else (), absent.get(name))
-            for name in names
-        ),
+        missing=tuple(name for name in dict.fromkeys(_in_every_layer(found, names)) if name not in found.sources),
+        filled=found.standing_in,
         fields=tuple(fields),
         notes=(*weights.notes, *notes),
     )
@@ -291,9 +272,8 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
     if taken:
         targets = tuple(target for one in taken for target in one.targets if target not in found.standing_in)
         return FileTensor(name, info.dtype, info.shape, "renamed", targets, taken[0].reshape.said)
-    if name in found.ignored:
-        return FileTensor(name, info.dtype, info.shape, "ignored", why=found.ignored[name])
-    return FileTensor(name, info.dtype, info.shape, "unknown")
+    fate: Fate = "ignored" if name in found.ignored else "unknown"
+    return FileTensor(name, info.dtype, info.shape, fate, how=found.ignored.get(name))
 
 
 def _in_every_layer(found: Match, names: Iterable[str]) -> Iterable[str]:

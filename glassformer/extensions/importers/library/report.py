@@ -40,26 +40,10 @@ class FileTensor:
     name: str  # as the file has it, without the prefixes of wrappers
     dtype: str  # the format's name of the dtype, such as "F16"
     shape: tuple[int, ...]  # as the file has it
-    # "ignored": the model does not use it, for the reason `why`; "unknown": the model may compute something else.
+    # "ignored": the model does not use it; "unknown": the model may compute something else.
     fate: Fate
     targets: tuple[str, ...] = ()  # the tensors of the model that it became, or a part of
-    reshape: Sentence | None = None  # how its values were moved, None if they stayed as they are
-    why: Sentence | None = None  # why it is ignored
-
-
-@dataclass(frozen=True)
-class ModelTensor:
-    """Where one tensor of the model comes from."""
-
-    name: str  # in the model
-    shape: tuple[int, ...] | None  # that it must have; None if that depends on something that is asked
-    sources: tuple[str, ...] = ()  # the tensors of the file that it comes from; none if it is missing
-    filled: Sentence | None = None  # what it is filled with if the file need not have it, such as zeros for a bias
-
-    @property
-    def missing(self) -> bool:
-        """Whether nothing gives it."""
-        return not self.sources and self.filled is None
+    how: Sentence | None = None  # how its values were moved, None if they stayed as they are; or why it is ignored
 
 
 @dataclass(frozen=True)
@@ -118,7 +102,8 @@ class ImportReport:
     source: str  # how messages call the file or folder
     recognised: Sentence  # what kind of model the names are those of
     file_tensors: tuple[FileTensor, ...]  # every tensor of the file, in its order
-    model_tensors: tuple[ModelTensor, ...]  # every tensor of the model
+    missing: tuple[str, ...]  # tensors of the model that nothing gives
+    filled: Mapping[str, Sentence]  # those that the file need not have, and what they are filled with, such as ones
     fields: tuple[Field, ...]  # every field of the config that is not at its default
     notes: tuple[Sentence, ...] = ()  # sentences about the rest
     pieces: tuple[str, ...] = ()  # the files of the tokenizers; none if texts are typed as ids
@@ -128,11 +113,6 @@ class ImportReport:
     def left_over(self) -> tuple[str, ...]:
         """Tensors of the file that nobody knows."""
         return tuple(tensor.name for tensor in self.file_tensors if tensor.fate == "unknown")
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Tensors of the model that nothing gives."""
-        return tuple(tensor.name for tensor in self.model_tensors if tensor.missing)
 
     @property
     def asked(self) -> tuple[Field, ...]:
@@ -187,17 +167,16 @@ class ImportReport:
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Rows of sentences or data, layers together: a tensor's name, shape, outcome, and how or why."""
         return [
-            (name, f"{one.dtype} [{', '.join(map(str, one.shape))}]", _fate(one, targets), one.reshape or one.why or "")
+            (name, f"{one.dtype} [{', '.join(map(str, one.shape))}]", _fate(one, targets), one.how or "")
             for name, one, targets in _together(self.file_tensors)
         ]
 
     def filled_rows(self) -> list[tuple[str, Sentence]]:
         """A row for each tensor of the model that the file does not have, layers together, and what it is instead."""
         kinds: dict[tuple[str, Sentence], list[str]] = {}
-        for one in self.model_tensors:
-            if one.filled is not None:
-                kinds.setdefault((_NUMBER.sub("#", one.name, count=1), one.filled), []).append(one.name)
-        return [(collapsed(names), filled) for (_, filled), names in kinds.items()]
+        for name, what in self.filled.items():
+            kinds.setdefault((_NUMBER.sub("#", name, count=1), what), []).append(name)
+        return [(collapsed(names), what) for (_, what), names in kinds.items()]
 
     def field_rows(self) -> list[tuple[str, str, str, str]]:
         """A row for each field: its name, its value or the choices, how it is known, and from what."""
@@ -266,7 +245,7 @@ def _together(tensors: Iterable[FileTensor]) -> Iterator[tuple[str, FileTensor, 
     kinds: dict[tuple[object, ...], list[FileTensor]] = {}
     for one in tensors:
         names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
-        kinds.setdefault((names, one.dtype, one.shape, one.fate, one.reshape, one.why), []).append(one)
+        kinds.setdefault((names, one.dtype, one.shape, one.fate, one.how), []).append(one)
     for alike in kinds.values():
         targets = tuple(collapsed(column) for column in zip(*(one.targets for one in alike), strict=True))
         yield collapsed(one.name for one in alike), alike[0], targets

@@ -101,7 +101,7 @@ def understand(
     notes = (*notes_of(found, weights, answers), *others)
     if card and card.of("otherwise"):
         notes = (*notes, card.record["otherwise"])
-    report = account(found, weights, sizes, needed=needed, fields=fields, notes=notes)
+    report = account(found, weights, needed=needed, fields=fields, notes=notes)
     return Understanding(found, report, known, None if card else named, facts, said)
 
 
