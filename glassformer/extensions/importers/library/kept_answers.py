@@ -156,8 +156,9 @@ def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
             with within(report.source):
                 check_choice(field, answers[field.name])
     there = {field.name for field in report.fields}
-    new = tuple(Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)
-    return replace(report.answered(answers), fields=(*report.answered(answers).fields, *new))
+    known = (one.answered(answers[one.name]) if one.name in answers else one for one in report.fields)
+    new = (Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)
+    return replace(report, fields=(*known, *new))
 
 
 def as_said(value: Any) -> str:

@@ -351,10 +351,9 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
     return Match(table, prefix, tuple(taken), ignored, tuple(left)).leaving(second)
 
 
-def best_match(tables: Iterable[KeyTable], names: Sequence[str]) -> Match:
-    """The match, among those with each table and with each prefix, that gives the most of a model."""
-    found = [(given, table) for table in tables for given in prefixes(table, names).items()]
-    (prefix, _), table = max(found, key=lambda one: len({*one[0][1].values()}))
+def best_match(table: KeyTable, names: Sequence[str]) -> Match:
+    """The match behind the prefix that gives the most of a model."""
+    prefix, _ = max(prefixes(table, names).items(), key=lambda one: len({*one[1].values()}))
     return match(table, names, prefix=prefix)
 
 

@@ -279,7 +279,7 @@ def matched(weights: Weights, answers: Mapping[str, Any], card: tuple[KeyTable, 
     They are those of tutorials, or those of a card's table, behind a prefix.
     """
     names = list(weights.tensors)
-    found = match(card[0], names, prefix=card[1]) if card else best_match([tutorials()], names)
+    found = match(card[0], names, prefix=card[1]) if card else best_match(tutorials(), names)
     others = []
     if PREFIX in answers:
         found = match(found.table, names, prefix=_prefix(answers[PREFIX], weights))

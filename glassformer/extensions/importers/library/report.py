@@ -154,11 +154,6 @@ class ImportReport:
             say("{field} = {value}. {why}", field=o.name, value=_written(o.value), why=o.evidence) for o in said
         )
 
-    def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
-        """The report with the user's answers, by the names of the fields."""
-        fields = tuple(one.answered(answers[one.name]) if one.name in answers else one for one in self.fields)
-        return replace(self, fields=fields)
-
     @property
     def can_be_written(self) -> bool:
         """Whether every tensor and every field is accounted for."""

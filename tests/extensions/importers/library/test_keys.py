@@ -51,7 +51,7 @@ def test_a_name_is_matched_whole():
 
 @pytest.mark.parametrize("prefix", ["", "my.model."])
 def test_a_prefix_that_all_names_have_is_found(prefix):
-    found = best_match([TABLE, KeyTable(say("None."), ())], [prefix + "h.0.W_q.weight", prefix + "h.1.W_q.weight"])
+    found = best_match(TABLE, [prefix + "h.0.W_q.weight", prefix + "h.1.W_q.weight"])
     assert (found.prefix, len(found.taken), found.n_layers("decoder")) == (prefix, 2, 2)
 
 
@@ -101,6 +101,6 @@ def test_a_shape_is_known_or_refused_before_anything_is_read(reshape, shape, hea
 
 @given(names=st.lists(st.text("h.0Wq_abwt", max_size=12) | st.just("." * 5000), unique=True, max_size=8))
 def test_any_names_are_accounted_for(names):
-    found = best_match([TABLE], names)
+    found = best_match(TABLE, names)
     used = [one.source for one in found.taken]
     assert sorted([*used, *found.ignored, *found.left_over]) == sorted(names)

@@ -57,6 +57,6 @@ def test_a_question_shows_its_choices_with_their_scores_until_it_is_answered():
     asked = Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8, 1.25), Choice(1)))
     report = a_report(fields=(asked,))
     assert report.field_rows() == [("n_heads", "4 (0.500), 8 (1.250), 1", "asked", "Nothing says so.")]
-    answered = report.answered({"n_heads": 8, "other": 1})
+    answered = a_report(fields=(asked.answered(8),))
     assert answered.field_rows() == [("n_heads", "8", "answered", "Your answer.")]
     assert answered.can_be_written
