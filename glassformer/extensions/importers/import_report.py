@@ -11,7 +11,7 @@ from glassformer.charts.theme import capitalised
 from glassformer.extensions.importers import imported_model, third_party_models
 from glassformer.extensions.importers.library.answer_ranking import NOT_TRIED, best_answers
 from glassformer.extensions.importers.library.import_inputs import MAY_BE_NONE
-from glassformer.extensions.importers.library.kept_answers import YOU, as_told
+from glassformer.extensions.importers.library.kept_answers import YOU, as_said, as_told
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import NO_EMBEDDINGS, Choice, Field, ImportReport
 from glassformer.extensions.importers.library.unknown_tensors import IGNORED
@@ -107,15 +107,11 @@ def value(name: str, found: Any) -> str:
         return say("{title} ({name})", title=language_name(found), name=found)
     if (name, found) in _VALUES:
         return _VALUES[name, found]
-    if name == "score_scale" and found == 1:
-        return say("none: q·k is not scaled (factor 1)")
     if name == "score_scale":
-        return as_told(name, found)
+        return say("none: q·k is not scaled (factor 1)") if found == 1 else as_told(name, found)
     if isinstance(found, bool):
         return say("yes") if found else say("no")
-    if found is None:
-        return say("none")
-    return found if isinstance(found, str) else json.dumps(found)
+    return say("none") if found is None else as_said(found)
 
 
 NOT_YET: Final = say("choose …")
@@ -414,19 +410,14 @@ def summary(report: ImportReport) -> None:
 def details(report: ImportReport) -> None:
     """Draw the fields and the tensors, folded."""
     with st.expander(_counted_fields(report)):
-        _table(
-            FIELD_ROWS,
-            [say("Field"), say("Value"), say("How"), say("Evidence")],
-            report.field_rows(),
-            _counted_fields(report),
-        )
+        table = frame(report.field_rows(), columns=[say("Field"), say("Value"), say("How"), say("Evidence")])
+        alt: str = _counted_fields(report)
+        st.container(key=FIELD_ROWS).dataframe(table, hide_index=True, row_height=29, alt=alt)
     with st.expander(_counted_tensors(report)):
-        _table(
-            TENSOR_ROWS,
-            [say("Tensor"), say("Type and shape"), say("What became of the tensor"), say("How, or why")],
-            report.rows(),
-            say("Every tensor in the file and what became of it. Tensors that occur in every layer share one row."),
-        )
+        columns = [say("Tensor"), say("Type and shape"), say("What became of the tensor"), say("How, or why")]
+        alt = say("Every tensor in the file and what became of it. Tensors that occur in every layer share one row.")
+        table = frame(report.rows(), columns=columns)
+        st.container(key=TENSOR_ROWS).dataframe(table, hide_index=True, row_height=29, alt=alt)
         filled = [say("“{name}”: {how}", name=name, how=how) for name, how in report.filled_rows()]
         if filled:
             said = say(
@@ -434,11 +425,6 @@ def details(report: ImportReport) -> None:
                 names=joined("; ", filled[:MOST_NAMES]),
             )
             st.caption(drawing.plain(said))
-
-
-def _table(key: str, columns: list[str], rows: Sequence[Sequence[str]], alt: str) -> None:
-    table = frame([list(row) for row in rows], columns=columns)
-    st.container(key=key).dataframe(table, hide_index=True, row_height=29, alt=alt)
 
 
 def _names(names: Sequence[str], said: Sentence) -> None:
