@@ -316,7 +316,8 @@ def _take() -> None:
 
 
 def _nowhere(path: str) -> str:
-    return third_party_models.fault(path.strip()) or say(
+    found = third_party_models.find(path.strip())
+    return (found and found.error) or say(
         "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
         "config.json, or a file of weights. A path can have at most {most} characters.",
         most=MAX_NAME,

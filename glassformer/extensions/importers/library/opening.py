@@ -105,12 +105,10 @@ class _Import:
         report, tokenizers = self._report()
         if not report.can_be_written or tokenizers is None:
             return Imported(report, None, UnopenedTensors(self.understood.match, self.weights.again))
-        found, config = self.understood.match, self._config(report)
-        facts = self.understood.facts
+        found, facts, config = self.understood.match, self.understood.facts, self._config(report)
         sizes = keys.shapes(found, self.weights, facts)
         check_agreement(found, self.weights, sizes, expected_shapes(config))
-        absent = sum(math.prod(sizes[name]) for name in found.standing_in)
-        learned = config.count_parameters() - absent
+        learned = config.count_parameters() - sum(math.prod(sizes[name]) for name in found.standing_in)
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
         content = Content(config, tokenizers.stored, card, found, facts, self.weights.again)
         return Imported(report, content, named=self.understood.named)
@@ -121,7 +119,7 @@ class _Import:
         said = unknown_tensors.used(every, weights)
         answers = {name: value for name, value in every.items() if name not in said}
         fields = unknown_tensors.with_questions(found.report.fields, found, weights, every)
-        by_name = {one.name: _settled_length(one, answers) for one in fields}
+        by_name = {one.name: _settled_length(one) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.asked.given.has_tokenizer else import_inputs.without((1, 1))
@@ -176,7 +174,7 @@ class _Import:
             ) from None
 
 
-def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
+def _settled_length(field: Field) -> Field:
     """The length of a text; where a formula gives the positions any will do, so nobody is asked."""
     if field.name == "max_len" and field.how == "asked":
         return inferred(field.name, LENGTH, say("Without a table of positions, the number of positions is unknown."))
@@ -272,12 +270,12 @@ def preview(
     DataError if the pairs cannot be read.
     """
     asked = ImportRequest(Path(source), answers, given, inside)
-    imported = _with_kept(asked)
+    imported = previewed(asked)
     if given.pairs is None or not imported.report.asked:
         return imported
     found = ranked(asked, imported.report, read_samples(given.pairs))
     if found.decided:
-        imported = _with_kept(asked, found.decided)
+        imported = previewed(asked, found.decided)
     return replace(imported, report=imported.report.ranked(found))
 
 
@@ -291,13 +289,13 @@ def ranked(
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
-        content = _with_kept(asked, more).content
+        content = previewed(asked, more).content
         return None if content is None else made(content, asked.source or Path(), asked.inside, device=device)
 
     return scored(report, build, samples, progress=progress)
 
 
-def _with_kept(asked: ImportRequest, more: Mapping[str, Any] = NO_ANSWERS) -> Imported:
+def previewed(asked: ImportRequest, more: Mapping[str, Any] = NO_ANSWERS) -> Imported:
     """What is understood with more answers, and with those that are kept beside the model, too."""
     source, given = asked.source or Path(), {**asked.answers, **more}
     kept = kept_answers.read(kind_of(source, inside=asked.inside)[1], inside=asked.inside)

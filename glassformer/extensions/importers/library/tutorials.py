@@ -39,32 +39,28 @@ def _places() -> Iterator[tuple[str, str, str]]:
 
 def _attentions() -> Iterator[Rule]:
     for (_, place, layer), (ours, theirs) in product(_places(), ATTENTIONS.items()):
-        for name in theirs:
-            before, to = f"{place}{name}", f"{layer}{ours}"
+        for name, to in product(theirs, (f"{layer}{ours}",)):
             for projection, called in PROJECTIONS.items():
-                for one in called:
-                    yield Rule.of(f"{before}.{one}.{{p}}", f"{to}.{projection}.{{p}}")
+                yield from (Rule.of(f"{place}{name}.{one}.{{p}}", f"{to}.{projection}.{{p}}") for one in called)
             for kind in ("weight", "bias"):  # of nn.MultiheadAttention
                 three = (f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
-                yield Rule.of(f"{before}.in_proj_{kind}", *three, reshape=keys.SPLIT_ROWS)
+                yield Rule.of(f"{place}{name}.in_proj_{kind}", *three, reshape=keys.SPLIT_ROWS)
 
 
 def _feed_forwards() -> Iterator[Rule]:
-    for _, place, layer in _places():
-        for inside in _SAID["feed_forwards"]:
-            for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
-                for theirs, ours in zip(pair, ("up_proj", "down_proj"), strict=True):
-                    yield Rule.of(f"{place}{inside}{theirs}.{{p}}", f"{layer}ffn.{ours}.{{p}}")
-            if inside.count(".") == 1:  # one map instead of two
-                both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
-                yield Rule.of(f"{place}{inside}{{p}}", *both, reshape=keys.ONE_MAP)
+    for (_, place, layer), inside in product(_places(), _SAID["feed_forwards"]):
+        both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
+        for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
+            yield from (Rule.of(f"{place}{inside}{name}.{{p}}", to) for name, to in zip(pair, both, strict=True))
+        if inside.count(".") == 1:  # one map instead of two
+            yield Rule.of(f"{place}{inside}{{p}}", *both, reshape=keys.ONE_MAP)
 
 
 def _norms() -> Iterator[Rule]:
+    counted = [(name, 1) for name in _SAID["norms"]] + [(name, 0) for name in _SAID["counted_from_0"]]
     for stack, place, layer in _places():
-        for name, (i, part) in product([*_SAID["norms"], *_SAID["counted_from_0"]], enumerate(ORDER[stack])):
-            theirs = f"{place}{name.format(i + (name not in _SAID['counted_from_0']))}"
-            yield from _norm(theirs, f"{layer}{part}_residual.norm")
+        for (name, first), (i, part) in product(counted, enumerate(ORDER[stack])):
+            yield from _norm(f"{place}{name.format(i + first)}", f"{layer}{part}_residual.norm")
     for stack, names in FINAL_NORMS.items():
         for name in names:
             yield from _norm(name, f"{stack}.final_norm")
@@ -79,26 +75,26 @@ def _norm(theirs: str, ours: str) -> Iterator[Rule]:
 
 def _tables() -> Iterator[Rule]:
     for ours, names in TABLES.items():
-        for name in names:
-            yield Rule.of(f"{name}.weight", ours)
-            if ours == "output_table":
-                yield Rule.of(f"{name}.bias", "output_bias")
+        yield from (Rule.of(f"{name}.weight", ours) for name in names)
+    yield from (Rule.of(f"{name}.bias", "output_bias") for name in TABLES["output_table"])
 
 
 def _positions() -> Iterator[Rule]:
     both = tuple(POSITION_OF.values())
     for name, table in product(_SAID["positions"], _SAID["position_tables"]):
-        yield Rule.of(name + table, *both, reshape=keys.FOR_BOTH if table == ".weight" else keys.FLATTENED_FOR_BOTH)
+        of_both, of_one = (
+            (keys.FLATTENED_FOR_BOTH, keys.FLATTENED) if table != ".weight" else (keys.FOR_BOTH, keys.AS_IS)
+        )
+        yield Rule.of(name + table, *both, reshape=of_both)
         for stack, before in _SAID["sides"].items():
-            how: keys.Reshape = keys.AS_IS if table == ".weight" else keys.FLATTENED
-            yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=how) for side in before)
+            yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=of_one) for side in before)
     for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer
         yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=keys.FLATTENED)
 
 
 def _masks() -> Iterator[Rule]:
-    for name in ("src_mask", "tgt_mask", "mask"):
-        yield Rule(name, (), why_not=say("it is a mask, rebuilt for each text"))
+    why = say("it is a mask, rebuilt for each text")
+    yield from (Rule(name, (), why_not=why) for name in ("src_mask", "tgt_mask", "mask"))
 
 
 @cache
