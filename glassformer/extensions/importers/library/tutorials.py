@@ -39,7 +39,8 @@ def _places() -> Iterator[tuple[str, str, str]]:
 
 def _attentions() -> Iterator[Rule]:
     for (_, place, layer), (ours, theirs) in product(_places(), ATTENTIONS.items()):
-        for name, to in product(theirs, (f"{layer}{ours}",)):
+        to = f"{layer}{ours}"
+        for name in theirs:
             for projection, called in PROJECTIONS.items():
                 yield from (Rule.of(f"{place}{name}.{one}.{{p}}", f"{to}.{projection}.{{p}}") for one in called)
             for kind in ("weight", "bias"):  # of nn.MultiheadAttention
@@ -82,9 +83,9 @@ def _tables() -> Iterator[Rule]:
 def _positions() -> Iterator[Rule]:
     both = tuple(POSITION_OF.values())
     for name, table in product(_SAID["positions"], _SAID["position_tables"]):
-        of_both, of_one = (
-            (keys.FLATTENED_FOR_BOTH, keys.FLATTENED) if table != ".weight" else (keys.FOR_BOTH, keys.AS_IS)
-        )
+        of_one, of_both = keys.FLATTENED, keys.FLATTENED_FOR_BOTH
+        if table == ".weight":
+            of_one, of_both = keys.AS_IS, keys.FOR_BOTH
         yield Rule.of(name + table, *both, reshape=of_both)
         for stack, before in _SAID["sides"].items():
             yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=of_one) for side in before)
