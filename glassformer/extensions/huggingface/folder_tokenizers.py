@@ -13,16 +13,7 @@ from glassformer.extensions.importers.library.config_settings import Fields, Kno
 from glassformer.extensions.importers.library.import_inputs import around_a_source
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
-from glassformer.extensions.tokenizers.options import (
-    CONFIG,
-    FILES,
-    M2M100,
-    MBART,
-    MBART_50,
-    NLLB,
-    Options,
-    options_of_config,
-)
+from glassformer.extensions.tokenizers.options import CONFIG, FILES, LANGUAGE_CODES, Options, options_of_config
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
 from glassformer.extensions.tokenizers.vocabulary import Files
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
@@ -31,9 +22,6 @@ from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.text.tokenizer import AnyTokenizer
 
-CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"mbart": MBART, "mbart50": MBART_50, "m2m100": M2M100, "nllb": NLLB}
-)
 # Names of tokenizer_config.json -> families, the first choice first.
 CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -161,8 +149,8 @@ def _check_codes(content: Files) -> None:
 
 def _codes(name: str, names: tuple[str, ...], options: Options, content: Files) -> tuple[str, ...]:
     """The languages of which two have to be chosen; none where a model has but one pair."""
-    if name in CODES or name != "json" or not set(names) & set(CODES):
-        return CODES.get(name, ())
+    if name != "json" or not set(names) & set(LANGUAGE_CODES):
+        return LANGUAGE_CODES.get(name, ())
     return tuple(tokenizers_library.LibraryTokenizer(content[tokenizers_library.FILE], options.size).languages())
 
 

@@ -274,5 +274,5 @@ def _table(name: str) -> dict[str, str]:
     return dict(line.split("\t") for line in lines)
 
 
-_CODES = _table("language_codes.tsv")  # of each family, in the order of the ids
-MBART, MBART_50, M2M100, NLLB = (tuple(_CODES[family].split()) for family in ("mbart", "mbart50", "m2m100", "nllb"))
+# Of each family, in the order of the ids.
+LANGUAGE_CODES = {family: tuple(codes.split()) for family, codes in _table("language_codes.tsv").items()}

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
-from glassformer.extensions.tokenizers.options import M2M100, MBART, MBART_50, NLLB, Options, options_from
+from glassformer.extensions.tokenizers.options import LANGUAGE_CODES, Options, options_from
 from glassformer.extensions.tokenizers.subword_tokenizers import (
     LANGUAGE,
     BytePairTokenizer,
@@ -29,6 +29,7 @@ from glassformer.extensions.tokenizers.subword_tokenizers import (
     UnchangedTokenizer,
     WordPieceTokenizer,
     as_bytes,
+    check_bytes,
     for_people,
 )
 from glassformer.extensions.tokenizers.vocabulary import (
@@ -108,22 +109,22 @@ def pegasus(files: Files, options: Options) -> Two:
 
 def mbart(files: Files, options: Options) -> Two:
     """mBART of 25 languages: `X </s> language`; the target begins with its language."""
-    return _fairseq(files, options, MBART, place="start")
+    return _fairseq(files, options, "mbart", place="start")
 
 
 def mbart50(files: Files, options: Options) -> Two:
     """mBART-50: `language X </s>`; the target's language is written first."""
-    return _fairseq(files, options, MBART_50, place="before")
+    return _fairseq(files, options, "mbart50", place="before")
 
 
 def nllb(files: Files, options: Options) -> Two:
     """NLLB: `language X </s>`, in checkpoints of before April 2023 `X </s> language`."""
-    return _fairseq(files, options, NLLB, place="after" if options.legacy else "before")
+    return _fairseq(files, options, "nllb", place="after" if options.legacy else "before")
 
 
-def _fairseq(files: Files, options: Options, codes: Sequence[str], *, place: Place) -> Two:
+def _fairseq(files: Files, options: Options, family: str, *, place: Place) -> Two:
     """SentencePiece's ids plus one, except for the first pieces; then languages and `<mask>`."""
-    model = sentencepiece(files, "sentencepiece.bpe.model")
+    model, codes = sentencepiece(files, "sentencepiece.bpe.model"), LANGUAGE_CODES[family]
     names = [*FAIRSEQ, *model.pieces[3:], *codes, "<mask>"]
     first = model.size + 1
     typed = {name: i for i, name in enumerate(names) if i < len(FAIRSEQ) or i >= first}
@@ -138,9 +139,10 @@ def m2m100(files: Files, options: Options) -> Two:
     names = vocabulary.id_table(files, "vocab.json")
     ids = {name: i for i, name in enumerate(names)}
     unknown, end = (id_of(ids, name, "vocab.json") for name in ("<unk>", "</s>"))
-    every = [*names, *(f"__{code}__" for code in M2M100)]
+    codes = LANGUAGE_CODES["m2m100"]
+    every = [*names, *(f"__{code}__" for code in codes)]
     typed = {name: i for i, name in enumerate(every) if i >= len(names) or name in FAIRSEQ}
-    wrapping = _around(_asked(options, M2M100, range(len(names), len(every))), "before", end=end)
+    wrapping = _around(_asked(options, codes, range(len(names), len(every))), "before", end=end)
     table = table_of(every, options, typed=typed, wrapping=wrapping)
     return _both(MappedTokenizer(table, model, lambda _, piece: ids.get(piece, unknown), joining=model))
 
@@ -157,7 +159,7 @@ def roberta(files: Files, options: Options) -> Two:
 
 def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapped: bool) -> BytePairTokenizer:
     names = vocabulary.id_table(files, "vocab.json")
-    vocabulary.check_bytes(names, "vocab.json")
+    check_bytes(names, "vocab.json")
     pairs = vocabulary.merges(files, "merges.txt", names)
     ids = {name: i for i, name in enumerate(names)}
     typed = {name: ids[name] for name in special if name in ids}
