@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from glassformer.extensions.huggingface import decoders, encoders, folder_tokenizers, generation
-from glassformer.extensions.huggingface.folder_tokenizers import LANGUAGES
+from glassformer.extensions.huggingface import decoders, encoders, folder_texts
+from glassformer.extensions.huggingface.folder_texts import GENERATION, LANGUAGES
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Settings, fixed
 from glassformer.extensions.importers.library.import_inputs import ImportRequest
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
@@ -144,15 +144,15 @@ class _Import:
 
     def done(self) -> Imported:
         found, said = self._body()
-        own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
-        how, undone = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        own = _record(self.files, GENERATION) if self.files.has(GENERATION) else None
+        how, undone = folder_texts.read_generation(own, self.record, self.family.ids, label=self.files.name)
         how, beyond = _within(how, min(said["src_vocab_size"].value, said["tgt_vocab_size"].value))
         ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
-        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_tokenizers.around(chosen, ids)
+        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_texts.around(chosen, ids)
         asked = list(chosen.asked)
-        end = folder_tokenizers.end_of(said, writes=bool(said["n_decoder_layers"].value))
+        end = folder_texts.end_of(said, writes=bool(said["n_decoder_layers"].value))
         of_ids = {name for name in beyond if name in SPECIAL_IDS and said[name] is ids[name]}
         self._check_answers({*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if chosen.languages else ())})
         for name in of_ids & self.answers.keys():
@@ -202,7 +202,7 @@ class _Import:
         family, settings = self.family, self.settings
         table = family.table if isinstance(family.table, KeyTable) else family.table(settings)
         found, said = settled(table, self.weights, settings, partial(family.said, settings), tied=family.tied)
-        settings.check_all_asked({*WITHOUT_EFFECT, *family.known, *generation.IN_CONFIG})
+        settings.check_all_asked({*WITHOUT_EFFECT, *family.known, *folder_texts.IN_CONFIG})
         return found, said
 
     def _check_rows(self, found: Match, said: Fields) -> None:
@@ -220,13 +220,13 @@ class _Import:
                     evidence=size.evidence,
                 )
 
-    def _chosen(self, said: Fields, ids: Fields) -> folder_tokenizers.Chosen:
+    def _chosen(self, said: Fields, ids: Fields) -> folder_texts.Chosen:
         sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
         names = self.family.vocabularies
         if "mbart50" in names:  # the same files: they differ in where the language stands
             names = ("mbart50",) if ids["decoder_start_id"].value == ids["eos_id"].value else ("mbart",)
         special = {ids[name].value for name in ("pad_id", "bos_id", "eos_id", "decoder_start_id")} - {None}
-        return folder_tokenizers.choose(self.files, names, sizes, self.answers, special)
+        return folder_texts.choose(self.files, names, sizes, self.answers, special)
 
     def _check_answers(self, needed: set[str]) -> None:
         """Refuse an answer that nothing asks for: it would have no effect."""

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 
-from glassformer.extensions.huggingface import folder_tokenizers
+from glassformer.extensions.huggingface import folder_texts
 from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, read_record
 from tests.extensions.refusing import made_or_refused, refusal
@@ -46,7 +46,7 @@ def theirs_of(kind, folder, **options):
 
 
 def chosen(folder, *names, **answers):
-    return folder_tokenizers.choose(FolderFiles(folder), names, (ROWS, ROWS), answers, {0})
+    return folder_texts.choose(FolderFiles(folder), names, (ROWS, ROWS), answers, {0})
 
 
 def opened(folder, *names, **answers):
