@@ -30,10 +30,9 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
 )
 from glassformer.extensions.importers.library.keys import PLUS_ONE, SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable
-from glassformer.extensions.importers.library.renaming import FORMULA, MASK, Becomes, in_layers, renamed
+from glassformer.extensions.importers.library.renaming import FORMULA, MASK, Becomes, in_layers, key_table
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
-from transformer.model.config import MAX_LAYERS
 
 SCALED, NEW = "rope_scaling", "rope_parameters"
 _LENGTHS = {"factor": "factor", "original_max_position_embeddings": "original_len"}
@@ -147,12 +146,10 @@ NORMS = {
     "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
-HEAD = {"lm_head.weight": "?output"}
+HEAD: Mapping[str, Becomes] = {"lm_head.weight": "?output"}
 
-LLAMA = KeyTable(
-    say("A decoder with LLaMA's tensor names."),
-    (*renamed({**PLAIN, **NORMS, **NORMS_OF_HEADS}, prefixes=PREFIXES), *renamed(HEAD)),
-)
+_LLAMA_NAMES = {**PLAIN, **NORMS, **NORMS_OF_HEADS}
+LLAMA = key_table(say("A decoder with LLaMA's tensor names."), _LLAMA_NAMES, prefixes=PREFIXES, head=HEAD)
 
 
 def _decoder(settings: Settings) -> Fields:
@@ -277,7 +274,7 @@ TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and 
 
 def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
     moved = {theirs: (PLUS_ONE, ours) for theirs, ours in norms.items()}
-    return KeyTable(name, (*renamed({**PLAIN, **moved}, prefixes=PREFIXES), *renamed(HEAD)))
+    return key_table(name, {**PLAIN, **moved}, prefixes=PREFIXES, head=HEAD)
 
 
 GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)
@@ -376,10 +373,7 @@ _GPT2_NAMES: Mapping[str, Becomes] = {
     "h.{n}.attn.c_attn.{p}": (SPLIT_COLUMNS, "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"),
     "h.{n}.attn.{bias,masked_bias}": MASK,
 }  # fmt: skip
-GPT2 = KeyTable(
-    say("A {family} model.", family="GPT-2"),
-    (*renamed(_GPT2_NAMES, prefixes=("transformer.", "")), *renamed({"lm_head.weight": "?output"})),
-)
+GPT2 = key_table(say("A {family} model.", family="GPT-2"), _GPT2_NAMES, prefixes=("transformer.", ""), head=HEAD)
 
 
 def _gpt2(settings: Settings, _: Present) -> Fields:
@@ -388,15 +382,14 @@ def _gpt2(settings: Settings, _: Present) -> Fields:
     scaled = settings.flag("scale_attn_weights", True)
     settings.expect("scale_attn_by_inverse_layer_idx", False)
     settings.expect("is_decoder", False, True)
-    width = settings.whole("n_embd", least=1)
+    names = {"n_decoder_layers": "n_layer", "d_model": "n_embd", "n_heads": "n_head", "max_len": "n_positions"}
+    sizes = settings.sizes(names)
+    inner = 4 * sizes["d_model"].value
     return {
         **always(n_encoder_layers=0, norm="pre", final_norm=True),
-        "n_decoder_layers": settings.whole("n_layer", least=1, most=MAX_LAYERS),
-        "d_model": width,
-        "n_heads": settings.whole("n_head", least=1),
-        "d_ff": settings.whole("n_inner", 4 * width.value, null=4 * width.value, least=1),
+        **sizes,
+        "d_ff": settings.whole("n_inner", inner, null=inner, least=1),
         **settings.vocabulary(),
-        "max_len": settings.whole("n_positions", least=1),
         "activation": settings.word("activation_function", "gelu_new"),
         "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
         **always(bias=True, positions="learned", scale_embedding=False),
@@ -416,10 +409,8 @@ _NEOX_NAMES: Mapping[str, Becomes] = {
     "layers.{n}.attention.rotary_emb.inv_freq": FORMULA,
     "rotary_emb.inv_freq": FORMULA,
 }  # fmt: skip
-NEOX = KeyTable(
-    say("A GPT-NeoX or Pythia model."),
-    (*renamed(_NEOX_NAMES, prefixes=("gpt_neox.", "")), *renamed({"{embed_out,lm_head}.weight": "?output"})),
-)
+_NEOX_HEAD: Mapping[str, Becomes] = {"{embed_out,lm_head}.weight": "?output"}
+NEOX = key_table(say("A GPT-NeoX or Pythia model."), _NEOX_NAMES, prefixes=("gpt_neox.", ""), head=_NEOX_HEAD)
 
 
 def _neox(settings: Settings, _: Present) -> Fields:

@@ -30,6 +30,7 @@ from glassformer.extensions.importers.library.renaming import (
     ONE_ROW,
     Becomes,
     in_layers,
+    key_table,
     renamed,
 )
 from transformer.i18n import Sentence, say
@@ -85,8 +86,8 @@ def _encoder_table(
     name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, positions: Reshape = AS_IS
 ) -> KeyTable:
     own = {"embeddings.position_embeddings.weight": (positions, POSITIONS)}
-    rules = renamed({**body, **own, **IGNORED}, prefixes=(prefix, ""))
-    return KeyTable(say("A {family} model.", family=name), (*rules, *renamed({**head, **IGNORED_HEADS})))
+    names, heads = {**body, **own, **IGNORED}, {**head, **IGNORED_HEADS}
+    return key_table(say("A {family} model.", family=name), names, prefixes=(prefix, ""), head=heads)
 
 
 BERT = _encoder_table("BERT", BERT_BODY, BERT_HEAD, "bert.")
@@ -228,10 +229,7 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     return {
         "n_encoder_layers": layers,
         "n_decoder_layers": settings.whole("num_decoder_layers", layers, null=layers, least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("d_model", least=1),
-        "d_head": settings.whole("d_kv", least=1),
-        "n_heads": settings.whole("num_heads", least=1),
-        "d_ff": settings.whole("d_ff", least=1),
+        **settings.sizes({"d_model": "d_model", "d_head": "d_kv", "n_heads": "num_heads", "d_ff": "d_ff"}),
         **settings.vocabulary(),
         "max_len": settings.whole("n_positions", Known(MAX_LEN, why), least=1),
         **always(norm="pre", norm_kind="rms", final_norm=True, bias=False, positions="relative"),
@@ -268,7 +266,7 @@ _HEAD: Mapping[str, Becomes] = {"lm_head.weight": "?output", "final_logits_bias"
 
 def _table(name: Sentence, positions: Reshape | None) -> KeyTable:
     own = {"{stack}.embed_positions.weight": (positions, "{stack}.embedding.positions.table")} if positions else {}
-    return KeyTable(name, (*renamed({**_BODY, **own}, prefixes=PREFIXES), *renamed(_HEAD)))
+    return key_table(name, {**_BODY, **own}, prefixes=PREFIXES, head=_HEAD)
 
 
 MARIAN = _table(say("A {family} model.", family="Marian"), AS_IS)

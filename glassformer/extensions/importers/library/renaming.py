@@ -73,6 +73,13 @@ def renamed(names: Mapping[str, Becomes], *, prefixes: Iterable[str] = ("",)) ->
         yield from (Rule(prefix + source, targets, reshape) for source, targets in spelled(theirs, [ours]))
 
 
+def key_table(
+    name: Sentence, names: Mapping[str, Becomes], *, prefixes: Iterable[str], head: Mapping[str, Becomes]
+) -> KeyTable:
+    """The table of a model's names behind one of the prefixes, and of its head's, which have none."""
+    return KeyTable(name, (*renamed(names, prefixes=prefixes), *renamed(head)))
+
+
 def in_layers(theirs: str, ours: str, names: Mapping[str, str]) -> dict[str, str]:
     """Names in the layers of a file and of the model, from those of the modules in one."""
     return {f"{theirs}.{{n}}.{one}.{{p}}": f"{ours}.layers.{{n}}.{other}.{{p}}" for one, other in names.items()}
