@@ -67,8 +67,12 @@ def _with_zeros(
     """Append rows to a table or a bias."""
     table = tensor.t() if turned else tensor
     table = table.flatten() if value else table
-    more = torch.full((rows - len(table), *table.shape[1:]), value, device=table.device)
-    return (torch.cat((table, more)),)
+    made = torch.full((rows, *table.shape[1:]), value, device=table.device)
+    if len(table) > rows:
+        raise ValueError("rows")
+    if not made.is_meta:  # where torch.cat would import torch's compiler, which takes seconds
+        made[: len(table)] = table
+    return (made,)
 
 
 def _rows(place: ToolkitFiles) -> int:

@@ -208,10 +208,10 @@ def parsed_yaml(content: bytes | str, *, words: bool = False) -> Any:
     import yaml  # type: ignore[import-untyped]  # other models open without it
 
     try:
-        may_have_one = ("*" if isinstance(content, str) else b"*") in content
+        may_have_one = "*" in content if isinstance(content, str) else b"*" in content
         if may_have_one and any(isinstance(one, yaml.AliasToken) for one in yaml.scan(content)):
-            problem = say("it has an alias (*name), which is refused; write the value itself there")
-            raise ClauseError("cannot be used: {problem}", problem=problem)
+            alias = say("it has an alias (*name), which is refused; write the value itself there")
+            raise ClauseError("cannot be used: {problem}", problem=alias)
         return yaml.load(content, yaml.BaseLoader if words else yaml.SafeLoader)
     except ClauseError:
         raise
