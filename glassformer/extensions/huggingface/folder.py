@@ -154,7 +154,10 @@ class _Import:
         asked = list(chosen.asked)
         end = folder_texts.end_of(said, writes=bool(said["n_decoder_layers"].value))
         of_ids = {name for name in beyond if name in SPECIAL_IDS and said[name] is ids[name]}
-        self._check_answers({*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if chosen.languages else ())})
+        needed = {*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if chosen.languages else ())}
+        for name, value in self.answers.items():
+            if name not in needed:  # it would have no effect
+                raise CheckpointError("{label}: {problem}.", label=self.files.name, problem=not_asked(name, value))
         for name in of_ids & self.answers.keys():
             said[name] = Known(self.answers[name], YOU, "answered")
         if "eos_id" not in of_ids & self.answers.keys():
@@ -227,12 +230,6 @@ class _Import:
             names = ("mbart50",) if ids["decoder_start_id"].value == ids["eos_id"].value else ("mbart",)
         special = {ids[name].value for name in ("pad_id", "bos_id", "eos_id", "decoder_start_id")} - {None}
         return folder_texts.choose(self.files, names, sizes, self.answers, special)
-
-    def _check_answers(self, needed: set[str]) -> None:
-        """Refuse an answer that nothing asks for: it would have no effect."""
-        for name, value in self.answers.items():
-            if name not in needed:
-                raise CheckpointError("{label}: {problem}.", label=self.files.name, problem=not_asked(name, value))
 
     def _end(self, said: Fields, asked: list[Field]) -> Known:
         """The id that ends an output, which nothing says."""

@@ -266,6 +266,7 @@ _CHINESE = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+_BREAKS = frozenset("\t\n\r")
 # A text that is joined has no space before these.
 _TIGHT = (" .", " ?", " !", " ,", " n't", " 'm", " 's", " 've", " 're")
 
@@ -280,7 +281,9 @@ class Cleaning:
 
     def clean(self, text: str) -> str:
         """The normalised text, before it is split into words."""
-        text = "".join(" " if _is_space(c) else c for c in text if not _is_noise(c))
+        text = "".join(
+            " " if c in _BREAKS or unicodedata.category(c)[0] == "Z" else c for c in text if not _is_noise(c)
+        )
         if self.chinese:
             text = "".join(f" {c} " if any(first <= ord(c) <= last for first, last in _CHINESE) else c for c in text)
         if self.lower_case if self.strip_accents is None else self.strip_accents:
@@ -288,15 +291,9 @@ class Cleaning:
         return "".join(c.lower() for c in text) if self.lower_case else text  # one by one: a last sigma is as any
 
 
-def _is_space(character: str) -> bool:
-    return character in "\t\n\r" or unicodedata.category(character) in ("Zs", "Zl", "Zp")
-
-
 def _is_noise(character: str) -> bool:
     """Whether a character is a control or format character, private, or U+FFFD."""
-    if character in "\t\n\r":
-        return False
-    return character == "\ufffd" or unicodedata.category(character)[0] == "C"
+    return character not in _BREAKS and (character == "\ufffd" or unicodedata.category(character)[0] == "C")
 
 
 def _is_punctuation(character: str) -> bool:

@@ -72,14 +72,11 @@ def _try_out(tokenizer: Any) -> None:
     ids = list(pieces.values())
     for start in range(0, len(ids), ROW):
         tokenizer.decode(ids[start : start + ROW])
-    text = _sample() + " ".join(pieces)[:ENCODED]
+    codes = [*range(1, CHARACTERS), *range(CHARACTERS, 0x20000, 7)]
+    sample = "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
+    text = sample + " ".join(pieces)[:ENCODED]
     for start in range(0, len(text), ROW):
         tokenizer.decode(tokenizer.encode(text[start : start + ROW]).ids)
-
-
-def _sample() -> str:
-    codes = [*range(1, CHARACTERS), *range(CHARACTERS, 0x20000, 7)]
-    return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
 
 
 def _described(tokenizer: Any, record: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:

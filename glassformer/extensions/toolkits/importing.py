@@ -34,7 +34,7 @@ class ToolkitReader(Reader):
 
     def import_weights(self, weights: Weights, asked: ImportRequest) -> Imported | None:
         """Read what one of the toolkits saved."""
-        toolkit, source = toolkit_of(weights), asked.source
+        toolkit, source = next((one for one in TOOLKITS if one.recognises(weights)), None), asked.source
         if toolkit is None or source is None:
             return None
         folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
@@ -43,11 +43,6 @@ class ToolkitReader(Reader):
 
 
 READER = ToolkitReader()
-
-
-def toolkit_of(weights: Weights) -> Toolkit | None:
-    """The toolkit that saved a file; None if none of those that are known here."""
-    return next((one for one in TOOLKITS if one.recognises(weights)), None)
 
 
 def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) -> Imported:

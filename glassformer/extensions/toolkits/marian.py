@@ -75,12 +75,6 @@ def _with_zeros(
     return (made,)
 
 
-def _rows(place: ToolkitFiles) -> int:
-    """Rows of both tables: one more than the larger has."""
-    shapes = [place.weights.tensors[name].shape for name in TABLES if name in place.weights.tensors]
-    return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
-
-
 NAMES: Mapping[str, Becomes] = {
     "{stack}_l{m}_{self,context}_W{q,k,v,o}": (
         TRANSPOSED, "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.weight",
@@ -101,7 +95,11 @@ def _names(options: ToolkitOptions, place: ToolkitFiles) -> Mapping[str, Becomes
     options.expect("type", "transformer")
     options.expect("transformer-decoder-autoreg", "self-attention")
     options.refuse(*REFUSED)
-    sizes, rows = options.raw("dim-vocabs"), _rows(place)
+    sizes, tensors = options.raw("dim-vocabs"), place.weights.tensors
+    shapes = [tensors[name].shape for name in TABLES if name in tensors]
+    rows = 1 + max(
+        (shape[0] for shape in shapes if len(shape) == 2), default=0
+    )  # of both: one more than the larger has
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
         raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)

@@ -262,11 +262,13 @@ def account(
     layers of its stack must have, too.
     """
     names = [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in found.sources)]
+    layers = {stack: range(found.n_layers(stack)) for stack in ("encoder", "decoder")}
+    every = (name.replace("*", str(n), 1) for name in names for n in layers.get(name.split(".layers.*")[0], (0,)))
     return ImportReport(
         source=weights.label,
         recognised=found.table.name,
         file_tensors=tuple(_of_file(name, found, weights) for name in weights.tensors),
-        missing=tuple(name for name in dict.fromkeys(_in_every_layer(found, names)) if name not in found.sources),
+        missing=tuple(name for name in dict.fromkeys(every) if name not in found.sources),
         filled=found.standing_in,
         fields=tuple(fields),
         notes=(*weights.notes, *notes),
@@ -281,15 +283,6 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
         return FileTensor(name, info.dtype, info.shape, "renamed", targets, taken[0].reshape.said)
     fate: Fate = "ignored" if name in found.ignored else "unknown"
     return FileTensor(name, info.dtype, info.shape, fate, how=found.ignored.get(name))
-
-
-def _in_every_layer(found: Match, names: Iterable[str]) -> Iterable[str]:
-    for name in dict.fromkeys(names):
-        if "*" not in name:
-            yield name
-            continue
-        for n in range(found.n_layers(name.split(".", 1)[0])):
-            yield name.replace("*", str(n), 1)
 
 
 def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Shapes) -> None:
