@@ -97,9 +97,7 @@ def _names(options: ToolkitOptions, place: ToolkitFiles) -> Mapping[str, Becomes
     options.refuse(*REFUSED)
     sizes, tensors = options.raw("dim-vocabs"), place.weights.tensors
     shapes = [tensors[name].shape for name in TABLES if name in tensors]
-    rows = 1 + max(
-        (shape[0] for shape in shapes if len(shape) == 2), default=0
-    )  # of both: one more than the larger has
+    rows = 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)  # of both tables
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
         raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)

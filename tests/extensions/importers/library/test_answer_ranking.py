@@ -38,7 +38,7 @@ def field(name, values=(), **more):
 def asking(*more, **asked):
     """A report that asks fields, each with its choices."""
     fields = (*(field(name, values) for name, values in asked.items()), *more)
-    return ImportReport("model.pt", say("A model."), (), (), fields)
+    return ImportReport("model.pt", say("A model."), (), (), {}, fields)
 
 
 def ranked(one, samples, *more, progress=lambda done, most: None, **asked):
