@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from glassformer.extensions.huggingface import decoders, encoders, folder_texts
@@ -68,7 +67,7 @@ ASKS_FOR_CODE = frozenset({"auto_map", "custom_pipelines", "trust_remote_code"})
 WITHOUT_EFFECT = ASKS_FOR_CODE | BOOKKEEPING | TRAINING | TASKS | DEAD
 
 
-FAMILIES: Mapping[str, Family] = MappingProxyType(
+FAMILIES: Mapping[str, Family] = (
     encoders.BART_FAMILIES | encoders.T5_FAMILIES | decoders.FAMILIES | encoders.BERT_FAMILIES
 )
 

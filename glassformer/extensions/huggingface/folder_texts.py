@@ -10,7 +10,6 @@ tokens, and of several forced ends the smallest id is the likeliest.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
@@ -28,26 +27,24 @@ from transformer.model.config_fields import MAX_COUNT
 from transformer.text.tokenizer import AnyTokenizer
 
 # Names of tokenizer_config.json -> families, the first choice first.
-CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "MarianTokenizer": ("marian",),
-        "T5Tokenizer": ("t5", "json"),
-        "MT5Tokenizer": ("t5", "json"),
-        "ByT5Tokenizer": ("byt5",),
-        "PegasusTokenizer": ("pegasus", "json"),
-        "MBartTokenizer": ("mbart", "json"),
-        "MBart50Tokenizer": ("mbart50", "json"),
-        "NllbTokenizer": ("nllb", "json"),
-        "M2M100Tokenizer": ("m2m100",),
-        "GPT2Tokenizer": ("gpt2", "json"),
-        "RobertaTokenizer": ("roberta", "json"),
-        "BartTokenizer": ("roberta", "json"),
-        "BertTokenizer": ("bert", "json"),
-        "DistilBertTokenizer": ("bert", "json"),
-        "LlamaTokenizer": ("json", "llama"),
-        "GemmaTokenizer": ("json", "llama"),
-    }
-)
+CLASSES: Mapping[str, tuple[str, ...]] = {
+    "MarianTokenizer": ("marian",),
+    "T5Tokenizer": ("t5", "json"),
+    "MT5Tokenizer": ("t5", "json"),
+    "ByT5Tokenizer": ("byt5",),
+    "PegasusTokenizer": ("pegasus", "json"),
+    "MBartTokenizer": ("mbart", "json"),
+    "MBart50Tokenizer": ("mbart50", "json"),
+    "NllbTokenizer": ("nllb", "json"),
+    "M2M100Tokenizer": ("m2m100",),
+    "GPT2Tokenizer": ("gpt2", "json"),
+    "RobertaTokenizer": ("roberta", "json"),
+    "BartTokenizer": ("roberta", "json"),
+    "BertTokenizer": ("bert", "json"),
+    "DistilBertTokenizer": ("bert", "json"),
+    "LlamaTokenizer": ("json", "llama"),
+    "GemmaTokenizer": ("json", "llama"),
+}
 ANY = ("PreTrainedTokenizer", "TokenizersBackend")  # which says nothing
 LANGUAGES = ("source_language", "target_language")
 CODES_KEY = "language_codes"  # of tokenizer_config.json: which list of languages a model of M2M100's has

@@ -281,9 +281,8 @@ class Cleaning:
 
     def clean(self, text: str) -> str:
         """The normalised text, before it is split into words."""
-        text = "".join(
-            " " if c in _BREAKS or unicodedata.category(c)[0] == "Z" else c for c in text if not _is_noise(c)
-        )
+        kept = (c for c in text if not _is_noise(c))
+        text = "".join(" " if c in _BREAKS or unicodedata.category(c)[0] == "Z" else c for c in kept)
         if self.chinese:
             text = "".join(f" {c} " if any(first <= ord(c) <= last for first, last in _CHINESE) else c for c in text)
         if self.lower_case if self.strip_accents is None else self.strip_accents:

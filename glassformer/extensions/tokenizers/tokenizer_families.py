@@ -15,7 +15,6 @@ modules `subword_tokenizers`, `tokenizers_library` and `vocabulary`.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
 
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
@@ -371,25 +370,23 @@ class Family:
 
 _ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
 _PAIRS = ("vocab.json", "merges.txt")
-FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {
-        "marian": Family(marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
-        "t5": Family(t5, _ONE_MODEL),
-        "pegasus": Family(pegasus, _ONE_MODEL),
-        "mbart": Family(mbart, _FAIRSEQ_MODEL),
-        "mbart50": Family(mbart50, _FAIRSEQ_MODEL),
-        "nllb": Family(nllb, _FAIRSEQ_MODEL),
-        "m2m100": Family(m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
-        "gpt2": Family(gpt2, _PAIRS),
-        "roberta": Family(roberta, _PAIRS),
-        "llama": Family(llama, ("tokenizer.model",)),
-        "bert": Family(bert, ("vocab.txt",)),
-        "byt5": Family(byt5),
-        "json": Family(any_json, (tokenizers_library.FILE,), (TARGET_JSON,)),
-        "list": Family(plain_list, may=(vocabulary.LINES, vocabulary.IDS, TARGET_LINES, TARGET_IDS)),
-        "raw": Family(raw_ids),
-    }
-)
+FAMILIES: Mapping[str, Family] = {
+    "marian": Family(marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
+    "t5": Family(t5, _ONE_MODEL),
+    "pegasus": Family(pegasus, _ONE_MODEL),
+    "mbart": Family(mbart, _FAIRSEQ_MODEL),
+    "mbart50": Family(mbart50, _FAIRSEQ_MODEL),
+    "nllb": Family(nllb, _FAIRSEQ_MODEL),
+    "m2m100": Family(m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
+    "gpt2": Family(gpt2, _PAIRS),
+    "roberta": Family(roberta, _PAIRS),
+    "llama": Family(llama, ("tokenizer.model",)),
+    "bert": Family(bert, ("vocab.txt",)),
+    "byt5": Family(byt5),
+    "json": Family(any_json, (tokenizers_library.FILE,), (TARGET_JSON,)),
+    "list": Family(plain_list, may=(vocabulary.LINES, vocabulary.IDS, TARGET_LINES, TARGET_IDS)),
+    "raw": Family(raw_ids),
+}
 FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family.files, *family.may))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
@@ -272,15 +271,12 @@ def _made(source: _File, target: _File, sizes: tuple[int | None, int | None], *,
 USUAL = 4  # ids from 0 that tutorials give to special pieces
 MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
 # Usual ids without a tokenizer; the first four differ in this order.
-FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3})
+FIRST: Mapping[str, int] = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
 def settled(
-    fields: Mapping[str, Field],
-    tokenizers: Tokenizers | None,
-    answers: Mapping[str, Any],
-    said: Mapping[str, Field] = MappingProxyType({}),
+    fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any], said: Mapping[str, Field]
 ) -> list[Field]:
     """The fields about ids, from the known fields by name, and how many layers each stack has.
 

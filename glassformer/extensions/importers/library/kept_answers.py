@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from glassformer.extensions.importers.library.readers import SUFFIXES
@@ -121,7 +120,7 @@ def _content(path: Path, inside: Path | None = None) -> dict[str, Any]:
     return answers
 
 
-NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+NO_ANSWERS: Mapping[str, Any] = {}
 CONFIG_FIELDS = frozenset(field.name for field in fields(ModelConfig))
 
 

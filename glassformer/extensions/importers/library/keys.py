@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
-from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -187,7 +186,7 @@ def _flat(table: Tensor) -> Tensor:
 
 
 MAX_PREFIX = 6  # parts of a name before what a table knows
-NO_NAMES: Mapping[str, str] = MappingProxyType({})
+NO_NAMES: Mapping[str, str] = {}
 _HOLE = re.compile(r"\{([nmhp])\}")
 _HOLES = {
     "n": r"(?P<n>0|[1-9]\d{0,3})", "m": r"(?P<m>[1-9]\d{0,3})", "h": r"\d{1,4}", "p": r"(?P<p>weight|bias)",
