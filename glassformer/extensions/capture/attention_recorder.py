@@ -160,7 +160,7 @@ class AttentionRecorder(TorchDispatchMode):
         if name == "embedding":
             self._look_up(args[1], made)
         if func in _SOFTMAX:
-            self._softmax(args[0], made, int(args[1]))
+            self._of(made).softmax = self._soft(args, made, (args[0] <= CLOSED) & (made == 0))
         elif func in _PRODUCTS:
             self._product(args[0], args[1], made)
         elif func in _ADDED_PRODUCTS:
@@ -172,8 +172,7 @@ class AttentionRecorder(TorchDispatchMode):
         elif name == "_native_multi_head_attention":
             self._native(args, named)
         elif name == "_log_softmax":
-            known = self._known(args[0])
-            self._of(made).log_of = self._soft(made, int(args[1]), known.scores if known else None, args[0] <= CLOSED)
+            self._of(made).log_of = self._soft(args, made, args[0] <= CLOSED)
         elif name in ("exp", "exp_"):
             known = self._known(args[0])
             if known is not None and known.log_of is not None:
@@ -183,8 +182,8 @@ class AttentionRecorder(TorchDispatchMode):
         elif name == "sum" and len(args) > 1 and len(args[1]) == 1 and (known := self._known(args[0])) is not None:
             self._sum(args[0], int(args[1][0]), known, made)
         elif name in ("div", "div_") and (normalised := self._normalised(args)) is not None:
-            of_scores, dim = normalised
-            self._of(made).softmax = self._soft(made, dim, of_scores, made == 0)
+            scores, dim = normalised
+            self._of(made).softmax = _Softmax(self.running(), made, made == 0, dim, scores, self._count)
         elif func in _CARRIES or name.endswith("_"):
             self._carry(given, outputs)
 
@@ -216,7 +215,7 @@ class AttentionRecorder(TorchDispatchMode):
 
     def _taint(self, tensor: Tensor) -> frozenset[int]:
         known = self._known(tensor)
-        return frozenset() if known is None else known.taint
+        return known.taint if known else frozenset()
 
     def _carry(self, given: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         known = [one for one in map(self._known, given) if one is not None]
@@ -241,14 +240,11 @@ class AttentionRecorder(TorchDispatchMode):
 
     # ------------------------------------------------------------------------------------------ what is found
 
-    def _softmax(self, scores: Tensor, made: Tensor, dim: int) -> None:
-        known = self._known(scores)
-        self._of(made).softmax = self._soft(
-            made, dim, known.scores if known else None, (scores <= CLOSED) & (made == 0)
-        )
-
-    def _soft(self, made: Tensor, dim: int, scores: Scores | None, closed: Tensor) -> _Softmax:
-        return _Softmax(self.running(), made, closed, dim % made.dim(), scores, self._count)
+    def _soft(self, args: Sequence[Any], made: Tensor, closed: Tensor) -> _Softmax:
+        """What a softmax made: its arguments are scores, and the axis over which it is."""
+        known = self._known(args[0])
+        scores = known.scores if known else None
+        return _Softmax(self.running(), made, closed, int(args[1]) % made.dim(), scores, self._count)
 
     def _product(self, left: Tensor, right: Tensor, made: Tensor) -> None:
         """A product: of weights with values, which makes them attention's, or of queries with keys."""
@@ -291,30 +287,23 @@ class AttentionRecorder(TorchDispatchMode):
         scores = soft.scores
         if scores is not None and soft.dim == soft.weights.dim() - 2:  # keys came first in the product
             scores = Scores(scores.keys, scores.queries)
-        self._add(soft.place, weights, closed, scores, order=soft.order)
+        self._add(weights, closed, scores, of=soft)
         soft.is_taken = True
         return True
 
     def _add(
         self,
-        place: Running,
         weights: Tensor,
         closed: Tensor,
         scores: Scores | None,
         *,
         heads: int | None = None,
-        order: int | None = None,
+        of: _Softmax | None = None,
     ) -> None:
-        self.found.append(
-            Recorded(
-                place,
-                weights.float().cpu().clone(),
-                closed.cpu().expand(weights.shape).clone(),
-                scores,
-                heads,
-                self._count if order is None else order,
-            )
-        )
+        """Keep weights, `of` a softmax that was seen before, or else of the operation at hand."""
+        place, order = (of.place, of.order) if of else (self.running(), self._count)
+        weights, closed = weights.float().cpu().clone(), closed.cpu().expand(weights.shape).clone()
+        self.found.append(Recorded(place, weights, closed, scores, heads, order))
 
     def _fused(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Scaled dot product attention that torch computes as one operation."""
@@ -329,7 +318,7 @@ class AttentionRecorder(TorchDispatchMode):
         if "attn_bias" in said:
             mask = said["attn_bias"]
         weights, closed = attended(query, key, mask, is_causal=bool(said.get("is_causal")), scale=scale)
-        self._add(self.running(), weights, closed, Scores(self._taint(query), self._taint(key)), heads=query.shape[-3])
+        self._add(weights, closed, Scores(self._taint(query), self._taint(key)), heads=query.shape[-3])
 
     def _native(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Self-attention with its projections as one operation: query, key, value, width, heads, weight, bias, ..."""
@@ -372,7 +361,7 @@ class AttentionRecorder(TorchDispatchMode):
         k = torch.nn.functional.linear(key, weight[width : 2 * width], bias[width : 2 * width])
         q, k = (one.unflatten(-1, (heads, -1)).transpose(1, 2) for one in (q, k))
         weights, shut = attended(q, k, None if closed is None else ~closed, is_causal=False, scale=None)
-        self._add(self.running(), weights, shut, Scores(taint, taint), heads=heads)
+        self._add(weights, shut, Scores(taint, taint), heads=heads)
 
 
 def attended(
