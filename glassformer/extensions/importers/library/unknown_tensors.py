@@ -20,14 +20,13 @@ from glassformer.extensions.importers.library.keys import Match, MatchedTensor, 
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF
+from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import first
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n
 
 IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
-TABLES = ("src_table", "tgt_table", "output_table")
 NAMES = (*TABLES, IGNORED, PREFIX, ANSWER, *parts.PARTS)  # questions that are not fields of config.json
 _MOST = 12  # tensors that a question lists
 
@@ -120,17 +119,12 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     used = {name: what for name, what in (output | sounds).items() if name in rest and name not in within}
     if used:
         named = joined(", ", [say("{title}: {text}", title=name, text=what) for name, what in used.items()])
-        why = joined(
-            " ",
-            [
-                why,
-                say(
-                    "Some seem to take part in what the model computes. They cannot be read here, so "
-                    "they are not offered ({named}).",
-                    named=named,
-                ),
-            ],
+        unread = say(
+            "Some seem to take part in what the model computes. They cannot be read here, so they are not offered "
+            "({named}).",
+            named=named,
         )
+        why = joined(" ", [why, unread])
     outside = [name for name in rest if name not in within and name not in used]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
@@ -247,13 +241,8 @@ def _there(question: str, name: Any, weights: Weights) -> str:
 
 def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     """The match in which a tensor becomes others, whatever was thought of these before."""
-    reshape = (
-        keys.FLATTENED_FOR_BOTH
-        if len(targets) > 1
-        else keys.FLATTENED
-        if targets[0] in POSITION_OF.values()
-        else keys.AS_IS
-    )
+    reshape = keys.FLATTENED if targets[0] in POSITION_OF.values() else keys.AS_IS
+    reshape = keys.FLATTENED_FOR_BOTH if len(targets) > 1 else reshape
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
     again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
