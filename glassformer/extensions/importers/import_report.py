@@ -143,15 +143,16 @@ def questions(entry: Entry, report: ImportReport) -> None:
         if best:
             asked = (one for one in report.asked if one.name == IGNORED)  # of the tensors that it may do without, all
             best += tuple((one.name, ",".join(choice.value for choice in one.choices)) for one in asked)
+        said = say(
+            "Compare the choices first. This button then selects the combination of answers with the lowest loss."
+        )
         st.button(
             say("Use the best-ranked answers"),
             key=FIRST_OF_EACH,
             disabled=not best,
             on_click=_answer_all,
             args=(entry.name, best),
-            help=say(
-                "Compare the choices first. This button then selects the combination of answers with the lowest loss."
-            ),
+            help=said,
         )
         forget(entry)
     found = [one for one in report.fields if _is_question(one)]
@@ -262,12 +263,11 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
     names = ("pieces",) if shared else SIDES
     st.subheader(say("How texts are split into tokens"))
-    st.caption(
-        say(
-            "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, "
-            "starting from the folder of checkpoints."
-        )
+    said = say(
+        "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, starting "
+        "from the folder of checkpoints."
     )
+    st.caption(said)
     beside = NO_FILE
     if report.pieces:
         beside = say("{files} (next to the weights)", files=", ".join(report.pieces))
@@ -389,22 +389,18 @@ def summary(report: ImportReport) -> None:
         st.error(NO_EMBEDDINGS)
         return
     asked = {one.name for one in report.asked}
-    _names(
-        () if asked & set(PARTS) else report.missing,  # the questions are about them
-        say_n(
-            "{n} tensor is missing, so the model cannot be opened.",
-            "{n} tensors are missing, so the model cannot be opened.",
-            len(report.missing),
-        ),
+    missing = say_n(
+        "{n} tensor is missing, so the model cannot be opened.",
+        "{n} tensors are missing, so the model cannot be opened.",
+        len(report.missing),
     )
-    _names(
-        report.left_over,
-        say_n(
-            "{n} tensor has no known meaning. The model might be misread, so it cannot be opened.",
-            "{n} tensors have no known meaning. The model might be misread, so it cannot be opened.",
-            len(report.left_over),
-        ),
+    unknown = say_n(
+        "{n} tensor has no known meaning. The model might be misread, so it cannot be opened.",
+        "{n} tensors have no known meaning. The model might be misread, so it cannot be opened.",
+        len(report.left_over),
     )
+    _names(() if asked & set(PARTS) else report.missing, missing)  # the questions are about them
+    _names(report.left_over, unknown)
 
 
 def details(report: ImportReport) -> None:

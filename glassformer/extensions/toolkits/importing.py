@@ -107,22 +107,16 @@ def _tokenizers(
     content = {"vocab.json": _listed(lists.source)}
     if lists.source != lists.target or sizes[0] != sizes[1]:
         content["target_vocab.json"] = _listed(lists.target)
-    notes: tuple[Sentence, ...] = ()
+    note = say("The files do not specify how a text is split into tokens, so type the tokens with spaces between them.")
     if lists.models:
         names = zip(("source.spm", "target.spm"), lists.models, strict=True)
         content |= {own: place.files.read(name, limit=MAX_TOKENIZER) for own, name in names}
-    else:
-        notes = (
-            say(
-                "The files do not specify how a text is split into tokens, so type the tokens with spaces between them."
-            ),
-        )
     options = text_options.Options(
         size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special})),
         end=said["append_source_eos"].value if lists.models else None,  # a list of OpenNMT-py may have no end mark
     )  # fmt: skip
     stored = Vocabularies("marian" if lists.models else "list", options, content)
-    return Tokenizers(stored, *stored.open(), notes=notes)
+    return Tokenizers(stored, *stored.open(), notes=() if lists.models else (note,))
 
 
 def _check_lists(lists: ToolkitPieces, sizes: tuple[int, int], *, shared: bool) -> None:
