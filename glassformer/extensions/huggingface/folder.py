@@ -170,7 +170,14 @@ class _Import:
             for key in self.record
             if key in ASKS_FOR_CODE
         ]
-        notes = (*code, *self._of_length(said), *undone, *chosen.notes, *(one.evidence for one in beyond.values()))
+        if said["positions"].value == "rotary" and decoders.grows(self.record):
+            length = say(
+                "Rotary positions are scaled dynamically: beyond {n:,} tokens, the original program changes the "
+                "angles by which it rotates queries and keys. This program does not, so outputs end at that length.",
+                n=said["max_len"].value,
+            )
+            code.append(length)
+        notes = (*code, *undone, *chosen.notes, *(one.evidence for one in beyond.values()))
         label, kind = self.files.name, self.family.name
         return imported(
             found, self.weights, said, chosen.vocabularies, label=label, kind=kind, notes=notes, asked=asked
@@ -187,17 +194,6 @@ class _Import:
                 found=forced[0],
             )
         return ids if said["n_decoder_layers"].value else {**ids, "forced_ids": fixed(())}
-
-    def _of_length(self, said: Fields) -> list[Sentence]:
-        if said["positions"].value != "rotary" or not decoders.grows(self.record):
-            return []
-        return [
-            say(
-                "Rotary positions are scaled dynamically: beyond {n:,} tokens, the original program changes the "
-                "angles by which it rotates queries and keys. This program does not, so outputs end at that length.",
-                n=said["max_len"].value,
-            )
-        ]
 
     def _body(self) -> tuple[Match, Fields]:
         """What the tensors become, and the fields of the config that are not about ids."""

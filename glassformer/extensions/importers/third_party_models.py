@@ -270,25 +270,23 @@ class ImportersSource(Source):
     def explain(self) -> None:
         """Which formats, families and endings may lie in a folder of checkpoints, and how they get there."""
         with st.expander(say("Models from other programs")):
-            st.markdown(
-                say(
-                    "You can put models saved by other programs into the same folders. They open without those "
-                    "programs. The “Open a checkpoint” page shows what it recognised and asks you for any information "
-                    "that the files lack."
-                )
+            said = say(
+                "You can put models saved by other programs into the same folders. They open without those programs. "
+                "The “Open a checkpoint” page shows what it recognised and asks you for any information that the "
+                "files lack."
             )
+            st.markdown(said)
             for said, example, families in filter(None, (one.told() for one in readers())):
                 st.markdown(said)
                 st.code(example, language="python")
                 st.table(table(families), hide_header=True)
-            st.markdown(
-                say(
-                    "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
-                    "or is built around `torch.nn.Transformer`. The file does not contain everything that the model "
-                    "needs, such as the number of heads. Put the tokenizer next to it.",
-                    suffixes=", ".join(SUFFIXES),
-                )
+            said = say(
+                "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, or "
+                "is built around `torch.nn.Transformer`. The file does not contain everything that the model needs, "
+                "such as the number of heads. Put the tokenizer next to it.",
+                suffixes=", ".join(SUFFIXES),
             )
+            st.markdown(said)
             st.code(FILE, language="python")
 
 

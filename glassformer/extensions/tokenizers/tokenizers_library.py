@@ -213,21 +213,15 @@ class LibraryTokenizer(AnyTokenizer):
         names = [unused(i) if name is None else name for i, name in enumerate(said["pieces"])]
         added: dict[int, bool] = {i: special for i, special in said["added"] if i < len(names)}
         self.continuation = said["continuation"]
-        pieces = padded(
-            [
-                for_people(as_bytes(name)) if said["over_bytes"] and i not in added else name
-                for i, name in enumerate(names)
-            ],
-            size,
-        )
+        as_it_is = added if said["over_bytes"] else range(len(names))
+        pieces = padded([name if i in as_it_is else for_people(as_bytes(name)) for i, name in enumerate(names)], size)
         self._count, self._unknown = len(names), said["unknown"]
         special = {i for i, is_special in added.items() if is_special} | {*range(len(names), len(pieces))}
         special |= {i for i, name in enumerate(names) if name == unused(i)}
         if self._unknown is not None:
             special.add(self._unknown)
         super().__init__(pieces, special)
-        before, after = map(tuple, said["around"])
-        self.wrapping = Wrapping(before, after)
+        self.wrapping = Wrapping(*map(tuple, said["around"]))
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; the file's template is left out (see `wrapping`)."""

@@ -68,10 +68,8 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
             keys=shown(sorted(map(str, content))),
             remedy=SAVE_AGAIN,
         )
-    notes = (
-        [say("The weights are taken from the entry {path} of the file.", path=shown(".".join(path)))] if path else []
-    )
-    return Unwrapped(tensors, _evidence(content), tuple(notes))
+    note = say("The weights are taken from the entry {path} of the file.", path=shown(".".join(path)))
+    return Unwrapped(tensors, _evidence(content), (note,) if path else ())
 
 
 def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str], tuple[Sentence, ...]]:
@@ -89,10 +87,8 @@ def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str
             label=label,
             name=shown(twice),
         )
-    if plain == names:
-        return found, ()
     note = say("The prefixes that DataParallel or torch.compile adds to tensor names were removed.")
-    return found, (note,)
+    return found, () if plain == names else (note,)
 
 
 def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:

@@ -101,10 +101,8 @@ class _File:
 def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
     """No tokenizer: pieces are the numbers of the rows; special ones have no text."""
     target_size = None if sizes[0] == sizes[1] else sizes[1]
-    stored = Vocabularies(
-        "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
-    )
-    note = say("No tokenizer was given, so texts must be typed as ids.")
+    options = Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
+    stored, note = Vocabularies("raw", options), say("No tokenizer was given, so texts must be typed as ids.")
     return Tokenizers(stored, *stored.open(), notes=(note,))
 
 
