@@ -38,7 +38,7 @@ from glassformer.extensions.wirings.readings import PairIds, Reading, batches, l
 from glassformer.extensions.wirings.search import FEWEST, GAIN, KNOWN, WiringSearch
 from transformer.analysis.losses import Answers, Loss, Samples, Variant, Variants, first_output, loss_of, text_ids
 from transformer.analysis.significance import POOR, SAME, same, surely_better, verdict
-from transformer.checkpoint.free_memory import silent
+from transformer.checkpoint.free_memory import Progress, silent
 from transformer.errors import CheckpointError, ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.taps import NO_TAP
@@ -47,8 +47,6 @@ from transformer.text.tokenizer import RawIds
 
 Build = Callable[[Answers], Scorable | None]
 """A model with these answers to all that is asked; None if there is none."""
-Progress = Callable[[int, int], object]
-"""Told how many combinations were tried, and how many there can be at most."""
 
 FEW = 4  # texts of the first steps
 STARTS = 3  # combinations that go on to the next step
@@ -73,12 +71,14 @@ class AnswerSearch:
     samples: Samples  # the texts
     choices: Mapping[str, Sequence[Any]]  # the values that each field may have
     fixed: Answers  # answers to what is not tried
-    progress: Progress  # called after each try
+    progress: Progress  # told how many combinations were tried, and how many there can be at most
     # The losses of each combination on the first so many texts, as `_losses` has them; None if no model has it.
     found: dict[tuple[int, tuple[Any, ...]], list[Loss] | None] = field(default_factory=dict)
-    # The last model that was built, by the answers of `STORED`.
-    built: dict[tuple[Any, ...], Variants | None] = field(default_factory=dict)
     problem: Sentence = say("some tensors are missing or left over.")  # of the last combination that no model has
+
+    def __post_init__(self) -> None:
+        stored = tuple(self.fixed[name] for name in self.choices if name in STORED)
+        self._built: tuple[tuple[Any, ...], Variants | None] = stored, Variants(self.base)  # of the last answers
 
     def run(self) -> dict[str, Any]:
         """The best combination, by the names of the fields."""
@@ -148,14 +148,14 @@ class AnswerSearch:
         """The model with some answers; None if there is none. One file's model is kept: it may fill half the memory."""
         stored = {name: value for name, value in answers.items() if name in STORED}
         key = tuple(stored.values())
-        if key not in self.built:
-            self.built.clear()
+        if self._built[0] != key:
+            self._built = (), None  # lets go of the last one first
             try:
                 made = self.build({**self.fixed, **stored})
             except (ConfigError, CheckpointError):
                 made = None  # no model has these
-            self.built[key] = None if made is None else Variants(made)
-        variants = self.built[key]
+            self._built = key, None if made is None else Variants(made)
+        variants = self._built[1]
         rest = {name: value for name, value in answers.items() if name not in STORED}
         return None if variants is None else variants.get(rest)
 
@@ -234,10 +234,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     if not len(fitting):
         return _noted(report, say("No answer could be tried: no text is short enough for the model."))
     choices = {one.name: found for one in report.tried if one.name not in NOT_TRIED and (found := _choices(one, base))}
-    built: dict[tuple[Any, ...], Variants | None] = {
-        tuple(guess[name] for name in choices if name in STORED): Variants(base)
-    }
-    search = AnswerSearch(build, base, fitting, choices, guess, progress, built=built)
+    search = AnswerSearch(build, base, fitting, choices, guess, progress)
     with _few_threads(base):
         best = search.run()
         least, pairs = search.mean(best), bool(samples.targets)
