@@ -85,7 +85,7 @@ IGNORED_HEADS = {
 def _encoder_table(
     name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, positions: Reshape = AS_IS
 ) -> KeyTable:
-    own = {"embeddings.position_embeddings.weight": (positions, POSITIONS)}
+    own: Mapping[str, Becomes] = {"embeddings.position_embeddings.weight": (positions, POSITIONS)}
     names, heads = {**body, **own, **IGNORED}, {**head, **IGNORED_HEADS}
     return key_table(say("A {family} model.", family=name), names, prefixes=(prefix, ""), head=heads)
 

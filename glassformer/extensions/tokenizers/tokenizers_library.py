@@ -221,7 +221,8 @@ class LibraryTokenizer(AnyTokenizer):
         if self._unknown is not None:
             special.add(self._unknown)
         super().__init__(pieces, special)
-        self.wrapping = Wrapping(*map(tuple, said["around"]))
+        before, after = map(tuple, said["around"])
+        self.wrapping = Wrapping(before, after)
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; the file's template is left out (see `wrapping`)."""
