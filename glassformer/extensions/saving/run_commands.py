@@ -103,9 +103,9 @@ def _verify(options: argparse.Namespace) -> int:
         print(f"the model is another: its content hash is {checkpoint.content_hash[:12]}, not {_hash(saved)}")
         status = 1
     now = checkpoint.run(replace(saved.query, checkpoint=checkpoint.content_hash))
-    lines = list(differences(saved, now))
+    lines, largest = differences(saved, now)
     print("\n".join(lines) or "output, probabilities, maps and masks are the same")
-    print(f"largest difference of a number: {largest(saved, now):.1e}")
+    print(f"largest difference of a number: {largest:.1e}")
     return 1 if lines else status
 
 
@@ -126,24 +126,23 @@ def _model(found: RunFile, options: argparse.Namespace) -> Checkpoint:
         ) from error
 
 
-def differences(saved: Trace, now: Trace) -> Iterator[str]:
-    """A line for each thing that is not the same, but for rounding."""
+def differences(saved: Trace, now: Trace) -> tuple[list[str], float]:
+    """A line for each thing that is not the same, but for rounding; the largest difference of two numbers."""
+    lines, largest = list[str](), 0.0
     if saved.src_ids != now.src_ids:
-        yield f"source: {' '.join(saved.src_tokens)} is read as {' '.join(now.src_tokens)}"
+        lines.append(f"source: {' '.join(saved.src_tokens)} is read as {' '.join(now.src_tokens)}")
     if saved.tgt_ids != now.tgt_ids:
         step = next((i for i, (a, b) in enumerate(zip(saved.tgt_ids, now.tgt_ids, strict=False)) if a != b), None)
         where = f"step {step + 1}" if step is not None else "the end"
-        yield f"output: {shown(saved.output_text)} becomes {shown(now.output_text)}, from {where} on"
+        lines.append(f"output: {shown(saved.output_text)} becomes {shown(now.output_text)}, from {where} on")
     for name, one, other in _arrays(saved, now):
         if one.shape != other.shape:
-            yield f"{name}: {one.shape} becomes {other.shape}"
-        elif (gap := _gap(one, other)) > ROUNDING:
-            yield f"{name}: differs by up to {gap:.1e}"
-
-
-def largest(saved: Trace, now: Trace) -> float:
-    """The largest difference of two numbers in arrays of one size."""
-    return max((_gap(one, other) for _, one, other in _arrays(saved, now) if one.shape == other.shape), default=0.0)
+            lines.append(f"{name}: {one.shape} becomes {other.shape}")
+            continue
+        if (gap := _gap(one, other)) > ROUNDING:
+            lines.append(f"{name}: differs by up to {gap:.1e}")
+        largest = max(largest, gap)
+    return lines, largest
 
 
 def _arrays(saved: Trace, now: Trace) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
