@@ -29,8 +29,7 @@ from transformer.text.tokenizer import AnyTokenizer
 # Names of tokenizer_config.json -> families, the first choice first.
 CLASSES: Mapping[str, tuple[str, ...]] = {
     "MarianTokenizer": ("marian",),
-    "T5Tokenizer": ("t5", "json"),
-    "MT5Tokenizer": ("t5", "json"),
+    **dict.fromkeys(("T5Tokenizer", "MT5Tokenizer"), ("t5", "json")),
     "ByT5Tokenizer": ("byt5",),
     "PegasusTokenizer": ("pegasus", "json"),
     "MBartTokenizer": ("mbart", "json"),
@@ -38,12 +37,9 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
     "NllbTokenizer": ("nllb", "json"),
     "M2M100Tokenizer": ("m2m100",),
     "GPT2Tokenizer": ("gpt2", "json"),
-    "RobertaTokenizer": ("roberta", "json"),
-    "BartTokenizer": ("roberta", "json"),
-    "BertTokenizer": ("bert", "json"),
-    "DistilBertTokenizer": ("bert", "json"),
-    "LlamaTokenizer": ("json", "llama"),
-    "GemmaTokenizer": ("json", "llama"),
+    **dict.fromkeys(("RobertaTokenizer", "BartTokenizer"), ("roberta", "json")),
+    **dict.fromkeys(("BertTokenizer", "DistilBertTokenizer"), ("bert", "json")),
+    **dict.fromkeys(("LlamaTokenizer", "GemmaTokenizer"), ("json", "llama")),
 }
 ANY = ("PreTrainedTokenizer", "TokenizersBackend")  # which says nothing
 LANGUAGES = ("source_language", "target_language")
@@ -207,15 +203,9 @@ NOT_GREEDY = frozenset({
 # They change greedy output and are not supported; with the value that does nothing.
 NOT_DONE: Mapping[str, Any] = {
     "encoder_no_repeat_ngram_size": 0,
-    "encoder_repetition_penalty": 1.0,
-    "sequence_bias": None,
-    "exponential_decay_length_penalty": None,
-    "guidance_scale": 1.0,
-    "stop_strings": None,
-    "force_words_ids": None,
-    "constraints": None,
-    "penalty_alpha": None,
-    "max_time": None,
+    **dict.fromkeys(("encoder_repetition_penalty", "guidance_scale"), 1.0),
+    **dict.fromkeys(("sequence_bias", "exponential_decay_length_penalty", "stop_strings", "force_words_ids")),
+    **dict.fromkeys(("constraints", "penalty_alpha", "max_time")),
 }
 IDS = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")  # which config.json may have, too
 OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART said forced_bos_token_id
