@@ -31,15 +31,7 @@ from glassformer.extensions.tokenizers.subword_tokenizers import (
     check_bytes,
     for_people,
 )
-from glassformer.extensions.tokenizers.vocabulary import (
-    Files,
-    ListTokenizer,
-    VocabularyTable,
-    Way,
-    padded,
-    unused,
-    within,
-)
+from glassformer.extensions.tokenizers.vocabulary import Files, ListTokenizer, VocabularyTable, padded, unused, within
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
 from transformer.text import sentencepiece_check
@@ -302,7 +294,8 @@ def table_of(
     piece that conflicts with the files, and too few rows.
     """
     pieces = list(names)
-    own, typed, ways = {*typed.values(), *untyped}, dict(typed), {mask: Way(eats_before=True)} if mask else {}
+    own, typed = {*typed.values(), *untyped}, dict(typed)
+    ways = {mask: vocabulary.Way(eats_before=True)} if mask else {}
     for one in options.added:
         pieces += (unused(i) for i in range(len(pieces), one.id + 1))
         if one.id >= len(names):

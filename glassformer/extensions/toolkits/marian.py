@@ -22,14 +22,7 @@ from glassformer.extensions.importers.library.config_settings import Fields, Kno
 from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape
 from glassformer.extensions.importers.library.renaming import ONE_ROW, Becomes
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
-from glassformer.extensions.toolkits.toolkit import (
-    Toolkit,
-    ToolkitFiles,
-    ToolkitOptions,
-    ToolkitPieces,
-    by_ids,
-    settings,
-)
+from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, settings
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.i18n import Sentence, say
@@ -237,7 +230,7 @@ def _vocabulary(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     if name.endswith(".txt"):
         return tuple(place.lines(name))
     if not name.endswith(".spm"):
-        return by_ids(place, name)
+        return place.by_ids(name)
     with within(place.weights.label):
         return sentencepiece({name: place.files.read(name, limit=MAX_TOKENIZER)}, name).pieces
 

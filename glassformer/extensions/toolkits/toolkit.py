@@ -72,6 +72,12 @@ class ToolkitFiles:
         with within(self.files.label(name)):
             return _lines(content)
 
+    def by_ids(self, name: str) -> tuple[str, ...]:
+        """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
+        rows = self.lines(name)
+        with within(self.files.label(name)):
+            return _by_ids(rows)
+
     def settings(self, name: str) -> dict[str, Any]:
         """A file of settings, as `settings` reads it."""
         return settings(self.files.read(name, limit=MAX_SETTINGS), label=self.files.label(name))
@@ -166,13 +172,6 @@ def _lines(content: bytes) -> list[str]:
             "line {line:,} has {n:,} characters; the limit is {most:,}", line=longest + 1, n=n, most=MAX_LINE
         )
     return found
-
-
-def by_ids(place: ToolkitFiles, name: str) -> tuple[str, ...]:
-    """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
-    rows = place.lines(name)
-    with within(place.files.label(name)):
-        return _by_ids(rows)
 
 
 def _by_ids(rows: Iterable[str]) -> tuple[str, ...]:

@@ -22,14 +22,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, best_match, match, prefixes
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.importers.library.tutorials import (
-    ATTENTIONS,
-    LAYERS,
-    POSITION_OF,
-    PROJECTIONS,
-    TABLES,
-    tutorials,
-)
+from glassformer.extensions.importers.library.tutorials import ALL_TABLES, ATTENTIONS, LAYERS, PROJECTIONS, tutorials
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import say
@@ -346,7 +339,7 @@ def _single(found: Match, called: Mapping[str, str]) -> Match:
             gone |= {one.source for one in taken if twice}
     seen: set[str] = set()
     for one in found.taken:
-        if {*one.targets} <= {*TABLES, *POSITION_OF.values()}:
+        if ALL_TABLES.issuperset(one.targets):
             gone |= {one.source} if seen & {*one.targets} else set()
             seen |= {*one.targets}
     return found.leaving(gone)

@@ -29,15 +29,7 @@ from glassformer.extensions.importers.library.config_settings import (
     reported,
 )
 from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Reshape, Rule, form, spelled
-from glassformer.extensions.importers.library.report import (
-    Content,
-    Fate,
-    Field,
-    FileTensor,
-    Imported,
-    ImportReport,
-    Stored,
-)
+from glassformer.extensions.importers.library.report import Content, Field, FileTensor, Imported, ImportReport, Stored
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses, expected_shapes
 from transformer.errors import CheckpointError, ClauseError, shown, within
@@ -281,8 +273,8 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
     if taken:
         targets = tuple(target for one in taken for target in one.targets if target not in found.standing_in)
         return FileTensor(name, info.dtype, info.shape, "renamed", targets, taken[0].reshape.said)
-    fate: Fate = "ignored" if name in found.ignored else "unknown"
-    return FileTensor(name, info.dtype, info.shape, fate, how=found.ignored.get(name))
+    why = found.ignored.get(name)
+    return FileTensor(name, info.dtype, info.shape, "unknown" if why is None else "ignored", how=why)
 
 
 def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Shapes) -> None:

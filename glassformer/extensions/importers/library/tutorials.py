@@ -28,6 +28,7 @@ TABLES: Names = _SAID["tables"]
 DEFAULTS: Sequence[Mapping[str, Any]] = _SAID["defaults"]
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 POSITION_OF = {stack: f"{stack}.embedding.positions.table" for stack in LAYERS}
+ALL_TABLES = frozenset((*TABLES, *POSITION_OF.values()))
 
 
 def _places() -> Iterator[tuple[str, str, str]]:
