@@ -322,30 +322,24 @@ class AttentionRecorder(TorchDispatchMode):
 
     def _native(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Self-attention with its projections as one operation: query, key, value, width, heads, weight, bias, ..."""
-        query, key, heads, weight, bias = args[0], args[1], int(args[4]), args[5], args[6]
         mask = named.get("mask", args[9] if len(args) > 9 else None)
         kind = named.get("mask_type", args[12] if len(args) > 12 else None)
-        self._projected(query, key, heads, weight, bias, mask, kind)
+        self._projected(args[0], args[1], args[4:7], mask, kind)
 
     def _layer(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """A whole encoder layer as one operation: src, width, heads, weight, bias, ..., gelu, norm first, eps, ..."""
-        source, width, heads, weight, bias, norm_first, eps = *args[:5], args[8], args[9]
+        source, width, norm_first, eps = args[0], args[1], args[8], args[9]
         mask = named.get("mask", args[18] if len(args) > 18 else None)
         kind = named.get("mask_type", args[19] if len(args) > 19 else None)
         if norm_first and not source.is_nested:
             source = torch.nn.functional.layer_norm(source, (int(width),), args[10], args[11], float(eps))
-        self._projected(source, source, int(heads), weight, bias, mask, kind)
+        self._projected(source, source, args[2:5], mask, kind)
 
     def _projected(
-        self,
-        query: Tensor,
-        key: Tensor,
-        heads: int,
-        weight: Tensor,
-        bias: Tensor,
-        mask: Tensor | None,
-        kind: int | None,
+        self, query: Tensor, key: Tensor, given: Sequence[Any], mask: Tensor | None, kind: int | None
     ) -> None:
+        """Self-attention of queries and keys before their maps; `given` are the number of heads, weight and bias."""
+        heads, weight, bias = int(given[0]), given[1], given[2]
         taint = frozenset((0,)) if query.is_nested else self._taint(query)
         closed = None
         if query.is_nested:

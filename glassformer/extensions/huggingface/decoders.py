@@ -49,28 +49,20 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 ALWAYS = frozenset({"rope_type", "type", "rope_theta", "partial_rotary_factor"})
 
 
-def rotary(
-    settings: Settings,
-    *,
-    base: float = 10_000.0,
-    share: float | None = None,
-    share_key: str = "",
-    base_key: str = "rope_theta",
-) -> Known:
+def rotary(settings: Settings, *, base: float = 10_000.0, of_neox: bool = False) -> Known:
     """The numbers of rotary positions; refuses an unknown kind of scaling or number of it.
 
-    `base` and `share` (how much of a head rotates; None: all, whatever the keys say) are defaults. `share_key` and
-    `base_key` are their names in version 4; a base among the numbers of the positions wins.
+    `base` is the default; a base among the numbers of the positions wins. Of GPT-NeoX only a share of a head rotates,
+    and version 4 has other keys; otherwise all of it does, whatever the keys say.
     """
     new, old = (record_of(settings, key, settings.raw(key)) for key in (NEW, SCALED))
     key, said = (SCALED, old) if old else (NEW, new)  # an empty one says nothing
-    outside = settings.number(base_key, base).value
-    numbers = of_record(settings, key, said, base=outside, whole=share is None)
-    if share is None:
-        settings.expect("partial_rotary_factor", 1.0, None)
+    outside = settings.number("rotary_emb_base" if of_neox else "rope_theta", base).value
+    numbers = of_record(settings, key, said, base=outside, whole=not of_neox)
+    if of_neox:
+        numbers["share"] = said.get("partial_rotary_factor", settings.number("rotary_pct", 0.25).value)
     else:
-        old_share = settings.number(share_key, share).value
-        numbers["share"] = said.get("partial_rotary_factor", old_share)
+        settings.expect("partial_rotary_factor", 1.0, None)
     return Known(made(numbers, settings, key), settings.where(key))
 
 
@@ -426,7 +418,7 @@ def _neox(settings: Settings, _: Present) -> Fields:
         "attention_bias": bias,
         "attention_output_bias": bias,
         "parallel_residual": settings.flag("use_parallel_residual", True),
-        "rotary": rotary(settings, share=0.25, share_key="rotary_pct", base_key="rotary_emb_base"),
+        "rotary": rotary(settings, of_neox=True),
     }
 
 

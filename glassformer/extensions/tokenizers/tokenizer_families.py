@@ -14,7 +14,7 @@ modules `subword_tokenizers`, `tokenizers_library` and `vocabulary`.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
@@ -51,15 +51,16 @@ LARGE = {tokenizers_library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
 def marian(files: Files, options: Options) -> Two:
     """Marian: pieces from source.spm and target.spm, ids from vocab.json alone, then `</s>`."""
     source, target = sentencepiece(files, "source.spm"), sentencepiece(files, "target.spm")
-    names, file, size = vocabulary.id_table(files, "vocab.json"), "vocab.json", options.size
-    src = _of_vocabulary(names, file, source, target, options, size=size)
+    names, file = vocabulary.id_table(files, "vocab.json"), "vocab.json"
+    src = _of_vocabulary(names, file, source, target, options)
     if "target_vocab.json" in files:
-        names, file, size = vocabulary.id_table(files, "target_vocab.json"), "target_vocab.json", options.target_size
-    return src, _of_vocabulary(names, file, target, target, options, size=size)
+        names, file = vocabulary.id_table(files, "target_vocab.json"), "target_vocab.json"
+        options = replace(options, size=options.target_size or options.size)
+    return src, _of_vocabulary(names, file, target, target, options)
 
 
 def _of_vocabulary(
-    names: Sequence[str], file: str, splitting: Tokenizer, joining: Tokenizer, options: Options, *, size: int | None
+    names: Sequence[str], file: str, splitting: Tokenizer, joining: Tokenizer, options: Options
 ) -> MappedTokenizer:
     ids = {name: i for i, name in enumerate(names)}
     unknown = id_of(ids, "<unk>", file)
@@ -71,7 +72,7 @@ def _of_vocabulary(
         known = [name[2:-2] for name in spoken]
         before = (_language(options.target_language, known, [ids[name] for name in spoken]),)
     languages = [ids[name] for name in spoken]
-    table = table_of(names, options, typed=typed, untyped=languages, wrapping=Wrapping(before, after), size=size)
+    table = table_of(names, options, typed=typed, untyped=languages, wrapping=Wrapping(before, after))
     return MappedTokenizer(
         table, splitting, lambda _, piece: ids.get(piece, unknown), joining=joining, language_first=True
     )
@@ -195,18 +196,18 @@ def bert(files: Files, options: Options) -> Two:
 
 def plain_list(files: Files, options: Options) -> Two:
     """A list of characters or words, and another of the target where it has its own; nothing is put around a text."""
-    source = _listed(vocabulary.pieces_of(files), options, options.size)
+    source = _listed(vocabulary.pieces_of(files), options)
     if not {TARGET_LINES, TARGET_IDS} & files.keys():
         return _both(source)
     names = vocabulary.pieces_of(files, TARGET_LINES, TARGET_IDS)
-    return source, _listed(names, options, options.target_size or options.size)
+    return source, _listed(names, replace(options, size=options.target_size or options.size))
 
 
-def _listed(names: Sequence[str], options: Options, size: int | None) -> ListTokenizer:
+def _listed(names: Sequence[str], options: Options) -> ListTokenizer:
     ids = {name: i for i, name in enumerate(names)}
     typed = {name: i for name, i in ids.items() if name in vocabulary.SPECIAL}
     unknown = next((ids[name] for name in vocabulary.CALLED["unk_id"] if name in ids), None)
-    table = table_of(names, options, typed=typed, size=size)
+    table = table_of(names, options, typed=typed)
     return ListTokenizer(table, by_words=vocabulary.by_words(names), unknown=unknown)
 
 
@@ -285,13 +286,11 @@ def table_of(
     untyped: Iterable[int] = (),
     mask: str = "",
     wrapping: Wrapping = NO_WRAPPING,
-    size: int | None = None,
 ) -> VocabularyTable:
     """The rows: the pieces of the files, added pieces, and names for rows without a piece.
 
     `typed` are the pieces without text of their own that are found in typed text, of which `mask` strips the spaces
-    before it, `untyped` the rows of others; `size` is the model's rows, if not as in the options. Refuses an added
-    piece that conflicts with the files, and too few rows.
+    before it, `untyped` the rows of others. Refuses an added piece that conflicts with the files, and too few rows.
     """
     pieces = list(names)
     own, typed = {*typed.values(), *untyped}, dict(typed)
@@ -311,7 +310,7 @@ def table_of(
         typed[one.content], ways[one.content] = one.id, one.way
         own |= {one.id} if one.special else set()
     added = {one.id for one in options.added}
-    every = padded(pieces, size or options.size)
+    every = padded(pieces, options.size)
     own |= {i for i in range(len(names), len(every)) if i not in added}
     own |= {i for i, name in enumerate(names) if name == unused(i)}
     return VocabularyTable(every, own, typed, ways, wrapping)

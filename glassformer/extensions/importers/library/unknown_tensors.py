@@ -186,25 +186,7 @@ def _questions(
         places = [name for name, rows in wide.items() if len(rows) == 1 or (len(rows) == 2 and 1 in rows)]
         if places:
             yield _question(POSITIONS, _embeddings(places, weights), weights, "sinusoidal", "none")
-    yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
-
-
-def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:
-    """Those of some names that have no bias beside them, as an output layer may have; all if each has one."""
-    return [one for one in names if f"{one.removesuffix('weight')}bias" not in weights.tensors] or [*names]
-
-
-def _vectors(
-    found: Match,
-    shapes: Mapping[str, Sequence[int]],
-    weights: Weights,
-    *,
-    width: int | None,
-    rows: int | None,
-    answers: Mapping[str, Any],
-) -> Iterator[Field]:
-    """Questions about a bias of the logits, and norms behind the last layers, that may be among unknown vectors."""
-    biases = [name for name, shape in shapes.items() if tuple(shape) == (rows,)]
+    biases = [name for name, shape in shapes.items() if tuple(shape) == (values.get("tgt_vocab_size"),)]
     if biases and found.n_layers("decoder") and OUTPUT_BIAS not in found.sources and OUTPUT_BIAS not in answers:
         yield _question(OUTPUT_BIAS, biases, weights, False)
     modules = Counter(parts.paths(name, found)[0] for name in shapes)
@@ -214,6 +196,11 @@ def _vectors(
     for name, stack in parts.FINAL.items():
         if norms and found.n_layers(stack) and stack not in there and name not in answers:
             yield ask(name, _NORM, *norms, parts.NONE)
+
+
+def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:
+    """Those of some names that have no bias beside them, as an output layer may have; all if each has one."""
+    return [one for one in names if f"{one.removesuffix('weight')}bias" not in weights.tensors] or [*names]
 
 
 def _question(question: str, names: Iterable[str], weights: Weights, *others: Any) -> Field:
