@@ -347,13 +347,8 @@ class UnopenedTensors:
     match: Match  # what is known of them so far
     open_again: Callable[[], AbstractContextManager[Weights]]  # opens the file
 
-    @contextmanager
-    def read(self) -> Iterator[Callable[[], Iterator[tuple[str, Tensor]]]]:
-        """A function that gives each tensor with its name in the model, or in the file if nobody knows what it is."""
-        with self.open_again() as weights:
-            yield lambda: self._each(weights)
-
-    def _each(self, weights: Weights) -> Iterator[tuple[str, Tensor]]:
+    def each(self, weights: Weights) -> Iterator[tuple[str, Tensor]]:
+        """Each tensor of the open file, with its name in the model, or in the file if nobody knows what it is."""
         absent = self.match.standing_in
         known = [one for one in self.match.taken if not one.reshape.needs]
         named = {one.source for one in known}
