@@ -71,29 +71,18 @@ class Running:
     heads: int | None = None  # how many it says that it has
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Recorded:
-    """One softmax of scores, in the shape in which the code computed it."""
+    """One softmax of scores, in the shape in which the code computed it; attention once its weights are multiplied."""
 
     place: Running  # the module that computed it
-    weights: Tensor  # with the keys last
+    weights: Tensor  # with the keys last, once it is attention
     closed: Tensor  # bool, of the same shape
     scores: Scores | None  # None where they were not made by a product
+    order: int  # of its first operation in the call
     heads: int | None = None  # where the operation says how many; else the shape does
-    order: int = 0  # of its first operation in the call
-
-
-@dataclass(eq=False)
-class _Softmax:
-    """Weights of which it is not yet known whether they are attention."""
-
-    place: Running
-    weights: Tensor
-    closed: Tensor
-    dim: int
-    scores: Scores | None
-    order: int
-    is_taken: bool = False
+    dim: int = -1  # the axis of the keys
+    is_taken: bool = False  # whether it is known to be attention
 
 
 @dataclass
@@ -103,8 +92,8 @@ class _Memory:
     keep: Any  # the storage: no other tensor shall get the same place
     taint: frozenset[int] = frozenset()
     scores: Scores | None = None
-    softmax: _Softmax | None = None
-    log_of: _Softmax | None = None  # of a logarithm of weights: the weights, which are not there yet
+    softmax: Recorded | None = None
+    log_of: Recorded | None = None  # of a logarithm of weights: the weights, which are not there yet
     exp_of: Any = None  # of an exponential: what it is of
     sum_of: Any = None  # of a sum of exponentials: them, and over which axis
 
@@ -183,7 +172,7 @@ class AttentionRecorder(TorchDispatchMode):
             self._sum(args[0], int(args[1][0]), known, made)
         elif name in ("div", "div_") and (normalised := self._normalised(args)) is not None:
             scores, dim = normalised
-            self._of(made).softmax = _Softmax(self.running(), made, made == 0, dim, scores, self._count)
+            self._of(made).softmax = Recorded(self.running(), made, made == 0, scores, self._count, dim=dim)
         elif func in _CARRIES or name.endswith("_"):
             self._carry(given, outputs)
 
@@ -240,11 +229,11 @@ class AttentionRecorder(TorchDispatchMode):
 
     # ------------------------------------------------------------------------------------------ what is found
 
-    def _soft(self, args: Sequence[Any], made: Tensor, closed: Tensor) -> _Softmax:
+    def _soft(self, args: Sequence[Any], made: Tensor, closed: Tensor) -> Recorded:
         """What a softmax made: its arguments are scores, and the axis over which it is."""
         known = self._known(args[0])
         scores = known.scores if known else None
-        return _Softmax(self.running(), made, closed, int(args[1]) % made.dim(), scores, self._count)
+        return Recorded(self.running(), made, closed, scores, self._count, dim=int(args[1]) % made.dim())
 
     def _product(self, left: Tensor, right: Tensor, made: Tensor) -> None:
         """A product: of weights with values, which makes them attention's, or of queries with keys."""
@@ -266,7 +255,7 @@ class AttentionRecorder(TorchDispatchMode):
             weights = known.softmax.weights.movedim(known.softmax.dim, -1)
             self._confirm(known.softmax, given.shape[dim], weights.shape[-2])
 
-    def _confirm(self, soft: _Softmax, summed: int, queries: int, factor: Tensor | None = None) -> bool:
+    def _confirm(self, soft: Recorded, summed: int, queries: int, factor: Tensor | None = None) -> bool:
         """Take weights that are multiplied with values if the keys are summed over; whether they are.
 
         `factor` [..., queries, keys] is what they are in the product, if they are one there.
@@ -287,23 +276,13 @@ class AttentionRecorder(TorchDispatchMode):
         scores = soft.scores
         if scores is not None and soft.dim == soft.weights.dim() - 2:  # keys came first in the product
             scores = Scores(scores.keys, scores.queries)
-        self._add(weights, closed, scores, of=soft)
+        self._add(replace(soft, weights=weights, closed=closed, scores=scores))
         soft.is_taken = True
         return True
 
-    def _add(
-        self,
-        weights: Tensor,
-        closed: Tensor,
-        scores: Scores | None,
-        *,
-        heads: int | None = None,
-        of: _Softmax | None = None,
-    ) -> None:
-        """Keep weights, `of` a softmax that was seen before, or else of the operation at hand."""
-        place, order = (of.place, of.order) if of else (self.running(), self._count)
-        weights, closed = weights.float().cpu().clone(), closed.cpu().expand(weights.shape).clone()
-        self.found.append(Recorded(place, weights, closed, scores, heads, order))
+    def _add(self, one: Recorded) -> None:
+        weights, closed = one.weights.float().cpu().clone(), one.closed.cpu().expand(one.weights.shape).clone()
+        self.found.append(replace(one, weights=weights, closed=closed))
 
     def _fused(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Scaled dot product attention that torch computes as one operation."""
@@ -318,7 +297,8 @@ class AttentionRecorder(TorchDispatchMode):
         if "attn_bias" in said:
             mask = said["attn_bias"]
         weights, closed = attended(query, key, mask, is_causal=bool(said.get("is_causal")), scale=scale)
-        self._add(weights, closed, Scores(self._taint(query), self._taint(key)), heads=query.shape[-3])
+        scores = Scores(self._taint(query), self._taint(key))
+        self._add(Recorded(self.running(), weights, closed, scores, self._count, heads=query.shape[-3]))
 
     def _native(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Self-attention with its projections as one operation: query, key, value, width, heads, weight, bias, ..."""
@@ -355,7 +335,7 @@ class AttentionRecorder(TorchDispatchMode):
         k = torch.nn.functional.linear(key, weight[width : 2 * width], bias[width : 2 * width])
         q, k = (one.unflatten(-1, (heads, -1)).transpose(1, 2) for one in (q, k))
         weights, shut = attended(q, k, None if closed is None else ~closed, is_causal=False, scale=None)
-        self._add(weights, shut, Scores(taint, taint), heads=heads)
+        self._add(Recorded(self.running(), weights, shut, Scores(taint, taint), self._count, heads=heads))
 
 
 def attended(

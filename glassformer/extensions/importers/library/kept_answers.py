@@ -17,6 +17,7 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.weight_files.weight_folder import chosen
 from transformer.errors import CheckpointError, ClauseError, shown, within
+from transformer.files.atomic_saves import write_whole
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
@@ -84,7 +85,7 @@ def not_asked(name: str, value: Any) -> Sentence:
 def write(source: Path, answers: Mapping[str, Any]) -> Path:
     """Keep answers of a file or folder, and return where; what was written for another model stays as it is."""
     path, _ = _own(source)
-    path.write_text(json.dumps({WRITTEN_FOR: model_of(source), **answers}, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps({WRITTEN_FOR: model_of(source), **answers}, indent=1) + "\n").encode())
     return path
 
 
