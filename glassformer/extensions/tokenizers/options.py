@@ -32,31 +32,22 @@ _DECODER, _SEVERAL = "added_tokens_decoder", ("additional_special_tokens", "extr
 MAX_CODE = 40  # characters of a language
 
 
-@dataclass(frozen=True)
-class Added:
-    """A piece that was added to a vocabulary; field names as in the library."""
+@dataclass(frozen=True, kw_only=True)
+class Added(Way):
+    """A piece that was added to a vocabulary."""
 
     content: str  # the piece, as typed
     id: int  # its row
     special: bool = False  # has no text of its own
-    lstrip: bool = False  # strips the spaces before it
-    rstrip: bool = False  # strips the spaces after it
-    single_word: bool = False  # not found inside a word
-    # Searched for in the normalised text, which may be lower-case.
-    normalized: bool = False
 
     def __post_init__(self) -> None:
         with within(say("the added token {piece}", piece=shown(self.content))):
             _check_values(self)
 
-    @property
-    def way(self) -> Way:
-        """How it is found in a text."""
-        return Way(self.lstrip, self.rstrip, self.single_word, self.normalized)
-
     def said(self) -> dict[str, Any]:
         """The fields that are not at their defaults, for JSON."""
-        return {name: value for name, value in asdict(self).items() if value is not False}
+        values = {"content": self.content, "id": self.id, "special": self.special, **asdict(self)}
+        return {name: value for name, value in values.items() if value is not False}
 
 
 def added_from(listed: object) -> tuple[Added, ...]:

@@ -153,7 +153,7 @@ class ByteTokenizer(PieceRows):
         first = FIRST_BYTE + 256
         typed = {name: i for i, name in enumerate(names)} | {name: first + k for k, name in enumerate(sentinels)}
         special = {*range(FIRST_BYTE), *range(first, len(pieces))}
-        ways = dict.fromkeys(names, Way(eats_before=True, eats_behind=True))
+        ways = dict.fromkeys(names, Way(lstrip=True, rstrip=True))
         super().__init__(VocabularyTable(pieces, special, typed, ways, Wrapping(after=(1,))))
 
     def _split(self, text: str) -> Iterable[Token]:

@@ -294,7 +294,7 @@ def table_of(
     """
     pieces = list(names)
     own, typed = {*typed.values(), *untyped}, dict(typed)
-    ways = {mask: vocabulary.Way(eats_before=True)} if mask else {}
+    ways: dict[str, vocabulary.Way] = {mask: vocabulary.Way(lstrip=True)} if mask else {}
     for one in options.added:
         pieces += (unused(i) for i in range(len(pieces), one.id + 1))
         if one.id >= len(names):
@@ -307,7 +307,7 @@ def table_of(
                 i=one.id,
                 other=shown(names[one.id]),
             )
-        typed[one.content], ways[one.content] = one.id, one.way
+        typed[one.content], ways[one.content] = one.id, one
         own |= {one.id} if one.special else set()
     added = {one.id for one in options.added}
     every = padded(pieces, options.size)

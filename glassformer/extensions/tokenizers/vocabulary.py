@@ -30,13 +30,13 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Way:
-    """How a typed piece is found."""
+    """How a typed piece is found; field names as in the library."""
 
-    eats_before: bool = False  # strips the spaces before it
-    eats_behind: bool = False  # strips the spaces after it
-    alone: bool = False  # not inside a word
-    # Searched for last, in the cleaned rest, which may be lower-case.
-    late: bool = False
+    lstrip: bool = False  # strips the spaces before it
+    rstrip: bool = False  # strips the spaces after it
+    single_word: bool = False  # not found inside a word
+    # Searched for last, in the normalised rest, which may be lower-case.
+    normalized: bool = False
 
 
 AS_TYPED = Way()
@@ -78,8 +78,8 @@ class PieceRows(AnyTokenizer):
         super().__init__(table.pieces, table.special)
         self.wrapping, self._typed = table.wrapping, table.typed
         ways = {name: table.ways.get(name, AS_TYPED) for name in table.typed}
-        self._early = _Finder({name: (name, way) for name, way in ways.items() if not way.late})
-        self._late = _Finder({self._cleaned(name): (name, way) for name, way in ways.items() if way.late})
+        self._early = _Finder({name: (name, way) for name, way in ways.items() if not way.normalized})
+        self._late = _Finder({self._cleaned(name): (name, way) for name, way in ways.items() if way.normalized})
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; no special pieces are added, but those that were typed are found."""
@@ -127,7 +127,7 @@ class _Finder:
         longest = sorted(filter(None, pieces), key=len, reverse=True)
         self._pieces = [(text, *pieces[text]) for text in longest]
         ranks = {text: rank for rank, text in enumerate(longest)}
-        self._ranks = ranks, {text: rank for text, rank in ranks.items() if pieces[text][1].eats_before}
+        self._ranks = ranks, {text: rank for text, rank in ranks.items() if pieces[text][1].lstrip}
         self._lengths = tuple(map(_lengths, self._ranks))
         begin = "".join(map(re.escape, self._lengths[0])) + (r"\s" if self._ranks[1] else "")
         self._begin = re.compile(f"[{begin}]" if begin else r"(?!)")
@@ -145,7 +145,7 @@ class _Finder:
                 place += 1
                 continue
             name, way, place = found
-            if way.alone and any(map(_of_word, (text[max(begin - 1, 0) : begin], text[place : place + 1]))):
+            if way.single_word and any(map(_of_word, (text[max(begin - 1, 0) : begin], text[place : place + 1]))):
                 continue
             if begin > start:
                 yield text[start:begin]
@@ -165,7 +165,7 @@ class _Finder:
         rank, place = min(fits, key=lambda fit: (fit[0], -fit[1]))
         typed, name, way = self._pieces[rank]
         end = place + len(typed)
-        return name, way, _after_spaces(text, end) if way.eats_behind else end
+        return name, way, _after_spaces(text, end) if way.rstrip else end
 
     def _rank(self, text: str, place: int, *, eats: bool) -> Iterator[int]:
         """The rank of the longest piece at this place, if any; with `eats` of those that strip spaces before them."""

@@ -425,7 +425,7 @@ def _plain(name: str, value: Any) -> Any:
     return "none" if value is None and name.endswith("_id") else [*value] if isinstance(value, tuple) else value
 
 
-def _pattern(one: keys.MatchedTensor, found: Match) -> tuple[str, Any]:
+def _pattern(one: Rule, found: Match) -> tuple[str, Any]:
     source, targets = _numbered(one.source, found), list(one.targets)
     if "{n}" in source:
         targets = [_LAYER.sub(r"\1.layers.{n}.", name) for name in targets]

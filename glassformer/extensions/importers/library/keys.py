@@ -261,26 +261,17 @@ class KeyTable:
 
 
 @dataclass(frozen=True)
-class MatchedTensor:
-    """A rule with the tensor that it was found for."""
-
-    source: str
-    targets: tuple[str, ...]
-    reshape: Reshape
-
-
-@dataclass(frozen=True)
 class Match:
     """What a table makes of the names of a file."""
 
     table: KeyTable  # the table
     prefix: str  # what the names of the model begin with in the file, and the table does not know
-    taken: tuple[MatchedTensor, ...]  # what becomes of the tensors, in the order of the file
+    taken: tuple[Rule, ...]  # what becomes of each tensor, with its names, in the order of the file
     ignored: Mapping[str, Sentence]  # name -> why it is not used
     left_over: tuple[str, ...]  # names that the table does not know
 
     @cached_property
-    def sources(self) -> Mapping[str, MatchedTensor]:
+    def sources(self) -> Mapping[str, Rule]:
         """For each tensor of the model, where it comes from."""
         return {target: one for one in self.taken for target in one.targets}
 
@@ -334,7 +325,7 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
 
     A tensor without the prefix gives way to one with it.
     """
-    taken: list[MatchedTensor] = []
+    taken: list[Rule] = []
     ignored: dict[str, Sentence] = {}
     left: list[str] = []
     for name in names:
@@ -342,7 +333,7 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
         if rule is None:
             left.append(name)
         elif targets:
-            taken.append(MatchedTensor(name, targets, rule.reshape))
+            taken.append(Rule(name, targets, rule.reshape))
         else:
             ignored[name] = rule.why_not
     inside = {target for one in taken if one.source.startswith(prefix) for target in one.targets}
@@ -359,7 +350,7 @@ def best_match(table: KeyTable, names: Sequence[str]) -> Match:
 def check(found: Match, *, label: str) -> None:
     """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
     with within(label):
-        holder: dict[str, MatchedTensor] = {}
+        holder: dict[str, Rule] = {}
         numbers: dict[str, set[int]] = {}
         for one in found.taken:
             for target in one.targets:

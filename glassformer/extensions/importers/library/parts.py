@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import islice, permutations, product
 from typing import Any
 
-from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, best_match, match, prefixes
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Rule, best_match, match, prefixes
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorials import ALL_TABLES, ATTENTIONS, LAYERS, PROJECTIONS, tutorials
 from glassformer.extensions.weight_files.weights import Weights
@@ -317,9 +317,9 @@ def _prefix(said: Any, weights: Weights) -> str:
     return prefix
 
 
-def places(found: Match, stack: str, called: Mapping[str, str] | None = None) -> dict[str, list[MatchedTensor]]:
+def places(found: Match, stack: str, called: Mapping[str, str] | None = None) -> dict[str, list[Rule]]:
     """Where a file has layers of a stack, and the tensors there; "" is a layer without a number."""
-    there: dict[str, list[MatchedTensor]] = {}
+    there: dict[str, list[Rule]] = {}
     for one in found.taken:
         if one.targets[0].startswith(f"{stack}.layers."):
             name = (called or {}).get(one.source, one.source.removeprefix(found.prefix))

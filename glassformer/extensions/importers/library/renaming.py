@@ -28,7 +28,7 @@ from glassformer.extensions.importers.library.config_settings import (
     inferred,
     reported,
 )
-from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Reshape, Rule, form, spelled
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, form, spelled
 from glassformer.extensions.importers.library.report import Content, Field, FileTensor, Imported, ImportReport, Stored
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses, expected_shapes
@@ -159,7 +159,7 @@ def settle_tables(
         becomes |= dict(zip(biases, ("output_bias", _copy_of("output_bias")), strict=False))
         of_bias = say("the file has an output bias") if biases else say("the file has no output bias")
         fields |= {"tie_output": inferred(not own, why), "output_bias": inferred(bool(biases), of_bias)}
-    taken, ignored, role_of = list[MatchedTensor](), dict(found.ignored), {name: role for role, name in names.items()}
+    taken, ignored, role_of = list[Rule](), dict(found.ignored), {name: role for role, name in names.items()}
     for one in found.taken:
         new = becomes.get(role_of[one.source], CLASSES) if one.source in role_of else one.targets
         if isinstance(new, Sentence):

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, MatchedTensor
+from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, Rule
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import Places, Shapes
@@ -311,7 +311,7 @@ class Opened:
         for one in self.match.taken:
             yield from self._made(one)
 
-    def _made(self, one: MatchedTensor) -> Iterator[tuple[str, Tensor]]:
+    def _made(self, one: Rule) -> Iterator[tuple[str, Tensor]]:
         made = one.reshape.apply(self.weights.read(one.source), self.facts)
         return zip(one.targets, made, strict=True)
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from glassformer.extensions.importers.library import cards, keys, parts
 from glassformer.extensions.importers.library.cards import NameCard
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS
-from glassformer.extensions.importers.library.keys import Facts, Match, MatchedTensor, check, shapes
+from glassformer.extensions.importers.library.keys import Facts, Match, Rule, check, shapes
 from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
@@ -348,11 +348,11 @@ def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
         shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
         beside = [name for name in unused(found) if name.startswith(layer)]
         if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
-            added.append(MatchedTensor(one.source, (output,), keys.WITH_NO_OUTPUT_MAP))
+            added.append(Rule(one.source, (output,), keys.WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
     no_table = not tables & there.keys() and not _unknown(found, weights, 2)
     if _FIRST in there and no_table and not found.n_layers("decoder"):
-        added.append(MatchedTensor(there[_FIRST].source, ("src_table",), keys.UNIT_VECTORS))
+        added.append(Rule(there[_FIRST].source, ("src_table",), keys.UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 

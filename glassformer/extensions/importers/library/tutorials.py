@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Rule
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Rule
 from transformer.i18n import say
 from transformer.i18n.sentence import read_table
 
@@ -149,12 +149,12 @@ def _with_final_norm(found: Match, stack: str) -> Match:
     return replace(found, taken=tuple(taken))
 
 
-def _alone(one: MatchedTensor, stack: str, *, two_norms: bool, one_table: bool) -> MatchedTensor:
+def _alone(one: Rule, stack: str, *, two_norms: bool, one_table: bool) -> Rule:
     if set(one.targets) & set(POSITION_OF.values()):
-        return MatchedTensor(one.source, (POSITION_OF[stack],), keys.FLATTENED)
+        return Rule(one.source, (POSITION_OF[stack],), keys.FLATTENED)
     (target, *rest) = one.targets
     if two_norms:
         target = target.replace("cross_attn_residual", "ffn_residual")
     if one_table and target == "tgt_table":
         target = "src_table"
-    return MatchedTensor(one.source, (target, *rest), one.reshape)
+    return Rule(one.source, (target, *rest), one.reshape)

@@ -16,7 +16,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library import keys, parts
 from glassformer.extensions.importers.library.cards import ANSWER
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, match
+from glassformer.extensions.importers.library.keys import Match, Rule, match
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
@@ -233,7 +233,7 @@ def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
     again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
-    return replace(found, taken=(*kept, MatchedTensor(name, targets, reshape)), left_over=left)
+    return replace(found, taken=(*kept, Rule(name, targets, reshape)), left_over=left)
 
 
 def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
