@@ -16,7 +16,7 @@ from typing import Any, Final
 from glassformer.extensions.huggingface import decoders, encoders, folder_texts
 from glassformer.extensions.huggingface.folder_texts import GENERATION, LANGUAGES
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Settings, fixed
-from glassformer.extensions.importers.library.import_inputs import ImportRequest
+from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
 from glassformer.extensions.importers.library.keys import KeyTable, Match
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
@@ -148,12 +148,13 @@ class _Import:
         how, beyond = _within(how, min(said["src_vocab_size"].value, said["tgt_vocab_size"].value))
         ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
-        chosen = self._chosen(said, ids)
+        chosen, languages = self._chosen(said, ids)
         said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_texts.around(chosen, ids)
-        asked = list(chosen.asked)
+        why = say("the tokenizer supports many languages, and the language cannot be inferred from the text")
+        asked = [ask(key, why, *languages) for key in LANGUAGES] if chosen is None else []
         end = folder_texts.end_of(said, writes=bool(said["n_decoder_layers"].value))
         of_ids = {name for name in beyond if name in SPECIAL_IDS and said[name] is ids[name]}
-        needed = {*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if chosen.languages else ())}
+        needed = {*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if languages else ())}
         for name, value in self.answers.items():
             if name not in needed:  # it would have no effect
                 raise CheckpointError("{label}: {problem}.", label=self.files.name, problem=not_asked(name, value))
@@ -177,11 +178,10 @@ class _Import:
                 n=said["max_len"].value,
             )
             code.append(length)
-        notes = (*code, *undone, *chosen.notes, *(one.evidence for one in beyond.values()))
+        stored, told = (chosen.stored, chosen.notes) if chosen else (None, ())
+        notes = (*code, *undone, *told, *(one.evidence for one in beyond.values()))
         label, kind = self.files.name, self.family.name
-        return imported(
-            found, self.weights, said, chosen.vocabularies, label=label, kind=kind, notes=notes, asked=asked
-        )
+        return imported(found, self.weights, said, stored, label=label, kind=kind, notes=notes, asked=asked)
 
     def _forced(self, ids: Fields, said: Fields) -> Fields:
         """The ids, with those that an output begins with where one is begun."""
@@ -218,7 +218,7 @@ class _Import:
                     evidence=size.evidence,
                 )
 
-    def _chosen(self, said: Fields, ids: Fields) -> folder_texts.Chosen:
+    def _chosen(self, said: Fields, ids: Fields) -> tuple[Tokenizers | None, tuple[str, ...]]:
         sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
         names = self.family.vocabularies
         if "mbart50" in names:  # the same files: they differ in where the language stands

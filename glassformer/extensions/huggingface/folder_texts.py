@@ -9,12 +9,11 @@ tokens, and of several forced ends the smallest id is the likeliest.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.import_inputs import around_a_source
-from glassformer.extensions.importers.library.report import Field, ask
+from glassformer.extensions.importers.library.import_inputs import Tokenizers, around_a_source
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
 from glassformer.extensions.tokenizers.options import CONFIG, FILES, LANGUAGE_CODES, Options, options_of_config
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
@@ -24,7 +23,6 @@ from transformer.errors import TokenizerError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.model.config_fields import MAX_COUNT
-from transformer.text.tokenizer import AnyTokenizer
 
 # Names of tokenizer_config.json -> families, the first choice first.
 CLASSES: Mapping[str, tuple[str, ...]] = {
@@ -47,24 +45,13 @@ CODES_KEY = "language_codes"  # of tokenizer_config.json: which list of language
 UNKNOWN = ("<unk>", "[UNK]")
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The tokenizers of a folder."""
-
-    vocabularies: Vocabularies | None  # as they are stored; None while a language is asked
-    source: AnyTokenizer | None  # the tokenizer of the source; None while a language is asked
-    asked: tuple[Field, ...] = ()  # the languages, if they are asked
-    languages: tuple[str, ...] = ()  # those to choose from; none where a model has but one pair
-    notes: tuple[Sentence, ...] = ()  # sentences about the choice
-
-
 def choose(
     files: FolderFiles, names: tuple[str, ...], sizes: tuple[int, int], answers: Mapping[str, Any], special: set[int]
-) -> Chosen:
-    """Find and open the tokenizers, of the model's possible families, first choice first.
+) -> tuple[Tokenizers | None, tuple[str, ...]]:
+    """Find and open the tokenizers, of the model's possible families; none while languages are asked.
 
-    `sizes` are the rows of both tables of embeddings; `special` are the ids without a text, for a model without a
-    tokenizer.
+    Also returns the languages to choose from, if any. `sizes` are the rows of both tables of embeddings; `special` are
+    the ids without a text, for a model without a tokenizer.
     """
     with within(files.name):
         content = {one: files.read(one, limit=MAX_TOKENIZER) for one in FILES if files.has(one)}
@@ -88,12 +75,10 @@ def choose(
         source_language, target_language = (answers.get(key) for key in LANGUAGES)
         codes = _codes(name, names, options, content)
         if codes and not (source_language and target_language):
-            why = say("the tokenizer supports many languages, and the language cannot be inferred from the text")
-            return Chosen(None, None, tuple(ask(key, why, *codes) for key in LANGUAGES), codes)
+            return None, codes
         options = replace(options, source_language=source_language, target_language=target_language)
         made = Vocabularies(name, options, content)
-        source, _ = made.open()
-    return Chosen(made, source, languages=codes, notes=(_without(said),) if name == "raw" else ())
+        return Tokenizers(made, *made.open(), notes=(_without(said),) if name == "raw" else ()), codes
 
 
 def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -140,12 +125,11 @@ def _codes(name: str, names: tuple[str, ...], options: Options, content: Files) 
     return tuple(tokenizers_library.LibraryTokenizer(content[tokenizers_library.FILE], options.size).languages())
 
 
-def around(chosen: Chosen, ids: Fields) -> Fields:
+def around(chosen: Tokenizers | None, ids: Fields) -> Fields:
     """What the tokenizers put around a text, as fields of a config; `ids` are what other files say."""
-    source = chosen.source
-    if source is None or chosen.vocabularies is None or chosen.vocabularies.family == "raw":
+    if chosen is None or chosen.raw:
         return {}
-    why, wrapping = say("the tokenizer of this family"), source.wrapping
+    why, source, wrapping = say("the tokenizer of this family"), chosen.source, chosen.source.wrapping
     before, after = wrapping.before, wrapping.after
     bos, eos = ids["bos_id"].value, ids["eos_id"].value
     bos = before[0] if bos is None and before else bos
