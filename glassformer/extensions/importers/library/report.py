@@ -7,7 +7,7 @@ or asked. Tensors are read from the file one at a time, so a model is in memory 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, Final, Literal
@@ -182,11 +182,11 @@ class ImportReport:
         return [
             say("{title}: {text}", title=self.source, text=self.recognised),
             *self.notes,
-            *_part("tensors:", (_row(row) for row in self.rows())),
-            *_part("stand-ins:", map(_row, self.filled_rows())),
-            *_part("config.json:", (_row(row) for row in self.field_rows())),
-            *_part("missing:", self.missing),
-            *_part("unknown:", self.left_over),
+            *_part("tensors:", self.rows()),
+            *_part("stand-ins:", self.filled_rows()),
+            *_part("config.json:", self.field_rows()),
+            *_part("missing:", [(name,) for name in self.missing]),
+            *_part("unknown:", [(name,) for name in self.left_over]),
             self.verdict(),
         ]
 
@@ -265,13 +265,9 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(record)
 
 
-def _row(cells: Iterable[str]) -> Sentence:
-    return joined("  ", ["", *(cell for cell in cells if cell)])
-
-
-def _part(head: str, lines: Iterable[str]) -> list[str]:
-    rows = [line if isinstance(line, Sentence) else _row([line]) for line in lines]
-    return [head, *rows] if rows else []
+def _part(head: str, rows: Sequence[Iterable[str]]) -> list[str]:
+    lines = [joined("  ", ["", *filter(None, cells)]) for cells in rows]
+    return [head, *lines] if lines else []
 
 
 @dataclass(frozen=True)
