@@ -118,12 +118,9 @@ def pull(
         try:
             about = HfApi(token=token).model_info(alone, revision=revision, files_metadata=True)
         except Exception as error:
-            if not _is_away(error):
+            if not _is_away(error) or (there := cached(f"{alone}@{revision}")) is None:
                 raise
-            folder = cached(f"{alone}@{revision}")
-            if folder is None:
-                raise
-            return folder  # there is no network, and all is there
+            return there  # there is no network, and all is there
         folder = Path(hf_hub_download(alone, CONFIG, revision=revision, token=token)).parent
         _check_family(folder)
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}

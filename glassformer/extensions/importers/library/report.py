@@ -161,10 +161,17 @@ class ImportReport:
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Rows of sentences or data, layers together: a tensor's name, shape, outcome, and how or why."""
-        return [
-            (name, f"{one.dtype} [{', '.join(map(str, one.shape))}]", _fate(one, targets), one.how or "")
-            for name, one, targets in _together(self.file_tensors)
-        ]
+        kinds: dict[tuple[object, ...], list[FileTensor]] = {}
+        for one in self.file_tensors:
+            names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
+            kinds.setdefault((names, one.dtype, one.shape, one.fate, one.how), []).append(one)
+        rows = list[tuple[str, str, str, str]]()
+        for alike in kinds.values():
+            one, name = alike[0], collapsed(other.name for other in alike)
+            targets = ", ".join(collapsed(column) for column in zip(*(other.targets for other in alike), strict=True))
+            told = {"renamed": say("becomes {targets}", targets=targets), "ignored": say("ignored")}
+            rows.append((name, f"{one.dtype} {[*one.shape]}", told.get(one.fate, say("unknown")), one.how or ""))
+        return rows
 
     def filled_rows(self) -> list[tuple[str, Sentence]]:
         """A row for each tensor of the model that the file does not have, layers together, and what it is instead."""
@@ -233,23 +240,6 @@ def collapsed(names: Iterable[str]) -> str:
     if len(names) == 1 or len(numbers) != len(names):
         return names[0]
     return _NUMBER.sub(f"{min(numbers)}–{max(numbers)}", names[0], count=1)
-
-
-def _together(tensors: Iterable[FileTensor]) -> Iterator[tuple[str, FileTensor, tuple[str, ...]]]:
-    """Tensors that differ in the layer alone: what they are called together, one of them, and their targets."""
-    kinds: dict[tuple[object, ...], list[FileTensor]] = {}
-    for one in tensors:
-        names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
-        kinds.setdefault((names, one.dtype, one.shape, one.fate, one.how), []).append(one)
-    for alike in kinds.values():
-        targets = tuple(collapsed(column) for column in zip(*(one.targets for one in alike), strict=True))
-        yield collapsed(one.name for one in alike), alike[0], targets
-
-
-def _fate(one: FileTensor, targets: tuple[str, ...]) -> Sentence:
-    if one.fate == "renamed":
-        return say("becomes {targets}", targets=", ".join(targets))
-    return say("ignored") if one.fate == "ignored" else say("unknown")
 
 
 def _value(one: Field) -> str:
