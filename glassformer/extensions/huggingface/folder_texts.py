@@ -1,4 +1,4 @@
-"""How the model of a transformers folder reads and writes: tokenizers, special ids, settings of generation.
+"""Tokenizers, special ids and generation settings of a transformers folder.
 
 The class of a tokenizer is named in tokenizer_config.json, or else follows from the model's family. A family's own
 files come first, read as transformers reads them; then tokenizer.json; without any of these the model works on ids.

@@ -1,7 +1,7 @@
-"""Vocabularies: their rows, special pieces in text; readers of untrusted vocab.json, merges.txt and vocab.txt; lists.
+"""Vocabulary rows, special pieces in text, plain lists; readers of untrusted vocabulary files.
 
 A sentence is cut at its special pieces, such as `</s>` or `[MASK]`; the text between is split by the rules of a kind of
-vocabulary. An error of a reader is one sentence that begins with the file.
+vocabulary. Readers take vocab.json, merges.txt and vocab.txt; their errors are one sentence that begins with the file.
 
 A plain list is a vocab.txt, one piece per line, the first with id 0; or a vocab.json, {"piece": id}. If every piece but
 the special ones is a single character, a text is cut into characters; otherwise at spaces.

@@ -67,35 +67,35 @@ _POSITIONS = _word(sinusoidal="sinusoidal", sinusoid="sinusoidal", sine="sinusoi
 
 # A field, what its values mean, and keys that say it.
 ANSWERS: tuple[tuple[str, Parse, str], ...] = (
-    ("n_heads", _whole, "n_heads n_head num_heads num_head heads head_num n_attn_heads num_attention_heads"),
-    ("n_heads", _whole, "attention_heads attn_heads"),
-    ("norm", _FIRST, "norm_first pre_norm pre_ln normalize_before is_pre_norm use_pre_norm"),
-    ("norm", _PLACE, "norm_place norm_position norm_style ln_position"),
-    ("norm_kind", _KIND, "norm_kind norm_type normalization"),
-    ("norm_eps", _epsilon, "norm_eps layer_norm_eps layer_norm_epsilon ln_eps"),
-    ("activation", _ACTIVATION, "activation activation_function activation_fn hidden_act act_fn"),
-    ("scale_embedding", _FLAG, "scale_embedding scale_embeddings embedding_scale scale_embed"),
-    ("positions", _POSITIONS, "positions positional_encoding pos_encoding position_encoding"),
-    ("max_len", _length, "max_len max_length max_seq_len max_seq_length max_sequence_length block_size"),
-    ("max_len", _length, "context_length n_positions max_position_embeddings"),
-    ("tie_output", _FLAG, "tie_output tie_word_embeddings share_decoder_input_output_embed"),
-    ("pad_id", _whole, "pad_id pad_idx padding_idx pad_token_id src_pad_idx trg_pad_idx tgt_pad_idx pad_index"),
-    ("bos_id", _whole, "bos_id bos_idx bos_token_id sos_id sos_idx sos_token_id bos_index sos_index"),
-    ("bos_id", _whole, "trg_sos_idx tgt_sos_idx start_token_id"),
-    ("eos_id", _whole, "eos_id eos_idx eos_token_id eos_index trg_eos_idx tgt_eos_idx end_token_id"),
-    ("unk_id", _whole, "unk_id unk_idx unk_token_id unk_index"),
+    ("n_heads", _whole, "n_heads|n_head|num_heads|num_head|heads|head_num|n_attn_heads|num_attention_heads"),
+    ("n_heads", _whole, "attention_heads|attn_heads"),
+    ("norm", _FIRST, "norm_first|pre_norm|pre_ln|normalize_before|is_pre_norm|use_pre_norm"),
+    ("norm", _PLACE, "norm_place|norm_position|norm_style|ln_position"),
+    ("norm_kind", _KIND, "norm_kind|norm_type|normalization"),
+    ("norm_eps", _epsilon, "norm_eps|layer_norm_eps|layer_norm_epsilon|ln_eps"),
+    ("activation", _ACTIVATION, "activation|activation_function|activation_fn|hidden_act|act_fn"),
+    ("scale_embedding", _FLAG, "scale_embedding|scale_embeddings|embedding_scale|scale_embed"),
+    ("positions", _POSITIONS, "positions|positional_encoding|pos_encoding|position_encoding"),
+    ("max_len", _length, "max_len|max_length|max_seq_len|max_seq_length|max_sequence_length|block_size"),
+    ("max_len", _length, "context_length|n_positions|max_position_embeddings"),
+    ("tie_output", _FLAG, "tie_output|tie_word_embeddings|share_decoder_input_output_embed"),
+    ("pad_id", _whole, "pad_id|pad_idx|padding_idx|pad_token_id|src_pad_idx|trg_pad_idx|tgt_pad_idx|pad_index"),
+    ("bos_id", _whole, "bos_id|bos_idx|bos_token_id|sos_id|sos_idx|sos_token_id|bos_index|sos_index"),
+    ("bos_id", _whole, "trg_sos_idx|tgt_sos_idx|start_token_id"),
+    ("eos_id", _whole, "eos_id|eos_idx|eos_token_id|eos_index|trg_eos_idx|tgt_eos_idx|end_token_id"),
+    ("unk_id", _whole, "unk_id|unk_idx|unk_token_id|unk_index"),
 )
 # Keys that only say whether the settings are those of this model, by the fields of which one must have their value.
 CHECKS: Mapping[tuple[str, ...], str] = {
-    ("d_model",): "d_model dim_model model_dim n_embd embed_dim emb_dim",
-    ("d_ff",): "d_ff dim_feedforward ffn_dim d_inner dff",
-    ("n_encoder_layers",): "n_encoder_layers num_encoder_layers encoder_layers enc_layers n_enc_layers",
-    ("n_decoder_layers",): "n_decoder_layers num_decoder_layers decoder_layers dec_layers n_dec_layers",
-    ("n_encoder_layers", "n_decoder_layers"): "n_layer n_layers num_layers num_hidden_layers",
+    ("d_model",): "d_model|dim_model|model_dim|n_embd|embed_dim|emb_dim",
+    ("d_ff",): "d_ff|dim_feedforward|ffn_dim|d_inner|dff",
+    ("n_encoder_layers",): "n_encoder_layers|num_encoder_layers|encoder_layers|enc_layers|n_enc_layers",
+    ("n_decoder_layers",): "n_decoder_layers|num_decoder_layers|decoder_layers|dec_layers|n_dec_layers",
+    ("n_encoder_layers", "n_decoder_layers"): "n_layer|n_layers|num_layers|num_hidden_layers",
 }
 # The same by key.
-_MEANT = {_plain(key): (name, parse) for name, parse, keys in ANSWERS for key in keys.split()}
-_SIZES = {_plain(key): names for names, keys in CHECKS.items() for key in keys.split()}
+_MEANT = {_plain(key): (name, parse) for name, parse, keys in ANSWERS for key in keys.split("|")}
+_SIZES = {_plain(key): names for names, keys in CHECKS.items() for key in keys.split("|")}
 
 
 def with_settings(
