@@ -292,16 +292,15 @@ def _together(
 
 def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> _Content:
     """The weights in the content of a file of `torch.save`, and the places of its tensors."""
-    held = unwrapped(content, label=label)
-    for tensor, own in held.tensors.items():
+    tensors, evidence, notes = unwrapped(content, label=label)
+    for tensor, own in tensors.items():
         if own not in there:
             raise CheckpointError(
                 "{label}: its list of contents includes {tensor}, but the file does not contain that tensor.",
                 label=label,
                 tensor=shown(tensor),
             )
-    places = {tensor: there[own] for tensor, own in held.tensors.items()}
-    return _Content(label, places, held.evidence, held.notes)
+    return _Content(label, {tensor: there[own] for tensor, own in tensors.items()}, evidence, notes)
 
 
 def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weights]]) -> Weights:
