@@ -142,9 +142,12 @@ class _Import:
     answers: Mapping[str, Any]
 
     def done(self) -> Imported:
-        found, said = self._body()
+        family, settings = self.family, self.settings
+        table = family.table if isinstance(family.table, KeyTable) else family.table(settings)
+        found, said = settled(table, self.weights, settings, partial(family.said, settings), tied=family.tied)
+        settings.check_all_asked({*WITHOUT_EFFECT, *family.known, *folder_texts.IN_CONFIG})
         own = _record(self.files, GENERATION) if self.files.has(GENERATION) else None
-        how, undone = folder_texts.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        how, undone = folder_texts.read_generation(own, self.record, family.ids, label=self.files.name)
         how, beyond = _within(how, min(said["src_vocab_size"].value, said["tgt_vocab_size"].value))
         ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
@@ -180,7 +183,7 @@ class _Import:
             code.append(length)
         stored, told = (chosen.stored, chosen.notes) if chosen else (None, ())
         notes = (*code, *undone, *told, *(one.evidence for one in beyond.values()))
-        label, kind = self.files.name, self.family.name
+        label, kind = self.files.name, family.name
         return imported(found, self.weights, said, stored, label=label, kind=kind, notes=notes, asked=asked)
 
     def _forced(self, ids: Fields, said: Fields) -> Fields:
@@ -194,14 +197,6 @@ class _Import:
                 found=forced[0],
             )
         return ids if said["n_decoder_layers"].value else {**ids, "forced_ids": fixed(())}
-
-    def _body(self) -> tuple[Match, Fields]:
-        """What the tensors become, and the fields of the config that are not about ids."""
-        family, settings = self.family, self.settings
-        table = family.table if isinstance(family.table, KeyTable) else family.table(settings)
-        found, said = settled(table, self.weights, settings, partial(family.said, settings), tied=family.tied)
-        settings.check_all_asked({*WITHOUT_EFFECT, *family.known, *folder_texts.IN_CONFIG})
-        return found, said
 
     def _check_rows(self, found: Match, said: Fields) -> None:
         """See that the tables have a row for each piece, before anything is made as large as config.json says."""

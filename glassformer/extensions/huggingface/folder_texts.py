@@ -212,25 +212,13 @@ def read_generation(
     if own is None and config.get(OLD_FORCED) is True:
         record.setdefault("forced_bos_token_id", record.get("bos_token_id"))
     read = Settings({name: value for name, value in record.items() if value is not None}, label=f"{label}/{file}")
-    values = {**_special(read), **_rules(read)}
+    values = _values(read)
     keys = {**KEYS, **({} if record.get(BAD_WORDS) else {"banned_ids": SUPPRESSED})}
     known = {name: Known(values[name], _evidence(key, own or {}, of_config)) for name, key in keys.items()}
     return known, tuple(_notes(own if own is not None else config, file, whole=own is not None))
 
 
-def _special(read: Settings) -> dict[str, Any]:
-    """The special ids of a record."""
-    ends = _ids(read, "eos_token_id")
-    single = ("pad_id", "bos_id", "decoder_start_id")
-    return {
-        **{name: read.whole(KEYS[name], None, most=MAX_COUNT).value for name in single},
-        "eos_id": ends[0] if ends else None,
-        "further_eos_ids": ends[1:],
-        "forced_ids": _ids(read, "forced_bos_token_id"),
-    }
-
-
-def _rules(read: Settings) -> dict[str, Any]:
+def _values(read: Settings) -> dict[str, Any]:
     """The values of the fields in `KEYS`; an id that ends an output may be suppressed by rules of length alone."""
     words = read.raw(BAD_WORDS, [])
     if not isinstance(words, list) or not all(isinstance(word, list) and word for word in words):
@@ -241,9 +229,13 @@ def _rules(read: Settings) -> dict[str, Any]:
     def count(key: str, absent: int | None = None, *, least: int = 0) -> int | None:
         return read.whole(key, absent, least=least, most=MAX_COUNT).value
 
-    min_new, max_new = count("min_new_tokens"), count("max_new_tokens", least=1)
+    min_new, max_new, ends = count("min_new_tokens"), count("max_new_tokens", least=1), _ids(read, "eos_token_id")
     return {
-        "banned_ids": tuple(sorted(single - set(_ids(read, "eos_token_id")))),
+        **{name: count(KEYS[name]) for name in ("pad_id", "bos_id", "decoder_start_id")},
+        "eos_id": ends[0] if ends else None,
+        "further_eos_ids": ends[1:],
+        "forced_ids": _ids(read, "forced_bos_token_id"),
+        "banned_ids": tuple(sorted(single - set(ends))),
         "banned_sequences": tuple(word for word in words if len(word) > 1),
         "first_banned_ids": _ids(read, "begin_suppress_tokens"),
         "no_repeat_ngram": count("no_repeat_ngram_size", 0),
