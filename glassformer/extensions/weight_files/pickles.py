@@ -23,7 +23,7 @@ from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, strictjson
 from transformer.files.kinds import SAVE_AGAIN
 from transformer.files.untrusted_folder import FolderFiles
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 
 CHILD = Path(__file__).with_name("pickle_worker.py")
 OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
@@ -127,7 +127,48 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
 
 def refusal(label: str, code: str, found: str = "") -> CheckpointError:
     """The sentence of a code: one of the child's, or "time" or "crashed" if it did not finish."""
-    problems = _refusals(found)
+    problems = {
+        "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
+        "damaged": say(
+            "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
+            found=shown(found),
+        ),
+        "torchscript": say("is a TorchScript program, not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
+        "packed": say(
+            "its record {found} is compressed, which torch.save never does, so its true size is unknown; save the "
+            "weights again with torch.save.",
+            found=shown(found),
+        ),
+        "claims": say(
+            "its tensors claim {found} bytes, more than the whole file has; clone each tensor before you save them "
+            "again.",
+            found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
+        ),
+        "many": say(
+            "contains too many values, or values nested too deeply; save only the weights. {remedy}", remedy=SAVE_AGAIN
+        ),
+        "names": say(
+            "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
+            "each tensor only once.",
+            most=shown(found).strip("'"),
+        ),
+        "memory": say("needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
+        "time": say(
+            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. {remedy}",
+            remedy=SAVE_AGAIN,
+        ),
+        "crashed": say(
+            "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
+            "download it again."
+        ),
+        "object": say(
+            "contains more than tensors: opening it would run code for {found}, so it was not opened. {remedy}",
+            found=shown(found),
+            remedy=SAVE_AGAIN,
+        ),
+    }
     return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 
 
@@ -171,49 +212,3 @@ def _value(node: Any, *, label: str) -> Any:
     if len(found) != len(content):
         raise CheckpointError("{label}: contains a dictionary in which two keys have the same text.", label=label)
     return found
-
-
-def _refusals(found: str) -> dict[str, Sentence]:
-    """The sentence of each of the child's codes."""
-    return {
-        "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
-        "damaged": say(
-            "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
-            found=shown(found),
-        ),
-        "torchscript": say("is a TorchScript program, not just weights. {remedy}", remedy=SAVE_AGAIN),
-        "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
-        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
-        "packed": say(
-            "its record {found} is compressed, which torch.save never does, so its true size is unknown; save the "
-            "weights again with torch.save.",
-            found=shown(found),
-        ),
-        "claims": say(
-            "its tensors claim {found} bytes, more than the whole file has; clone each tensor before you save them "
-            "again.",
-            found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
-        ),
-        "many": say(
-            "contains too many values, or values nested too deeply; save only the weights. {remedy}", remedy=SAVE_AGAIN
-        ),
-        "names": say(
-            "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
-            "each tensor only once.",
-            most=shown(found).strip("'"),
-        ),
-        "memory": say("needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
-        "time": say(
-            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. {remedy}",
-            remedy=SAVE_AGAIN,
-        ),
-        "crashed": say(
-            "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
-            "download it again."
-        ),
-        "object": say(
-            "contains more than tensors: opening it would run code for {found}, so it was not opened. {remedy}",
-            found=shown(found),
-            remedy=SAVE_AGAIN,
-        ),
-    }
