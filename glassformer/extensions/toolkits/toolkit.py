@@ -70,7 +70,20 @@ class ToolkitFiles:
         """The lines of a text file, without line breaks; refused if it is not UTF-8 or has too many lines."""
         content = self.files.read(name, limit=MAX_TOKENIZER)
         with within(self.files.label(name)):
-            return _lines(content)
+            try:
+                text = content.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise ClauseError("is not UTF-8 (error at byte {byte})", byte=error.start) from None
+            count = text.count("\n") + (text[-1:] not in ("", "\n"))
+            if not 1 <= count <= MAX_PIECES:
+                raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} tokens", n=count, most=MAX_PIECES)
+            found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+            longest = max(range(count), key=lambda place: len(found[place]))
+            if (n := len(found[longest])) > MAX_LINE:
+                raise ClauseError(
+                    "line {line:,} has {n:,} characters; the limit is {most:,}", line=longest + 1, n=n, most=MAX_LINE
+                )
+            return found
 
     def by_ids(self, name: str) -> tuple[str, ...]:
         """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
@@ -155,23 +168,6 @@ def no_lists(names: Iterable[str]) -> Sentence:
     return say(
         "The model's lists of tokens, {names}, are not in the folder of the model's file.", names=", ".join(names)
     )
-
-
-def _lines(content: bytes) -> list[str]:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ClauseError("is not UTF-8 (error at byte {byte})", byte=error.start) from None
-    count = text.count("\n") + (text[-1:] not in ("", "\n"))
-    if not 1 <= count <= MAX_PIECES:
-        raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} tokens", n=count, most=MAX_PIECES)
-    found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-    longest = max(range(count), key=lambda place: len(found[place]))
-    if (n := len(found[longest])) > MAX_LINE:
-        raise ClauseError(
-            "line {line:,} has {n:,} characters; the limit is {most:,}", line=longest + 1, n=n, most=MAX_LINE
-        )
-    return found
 
 
 def _by_ids(rows: Iterable[str]) -> tuple[str, ...]:
