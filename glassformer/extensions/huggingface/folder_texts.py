@@ -8,7 +8,7 @@ Source: transformers 5.23, `GenerationConfig` and how `generate` reads it: count
 tokens, and of several forced ends the smallest id is the likeliest.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -215,7 +215,15 @@ def read_generation(
     values = _values(read)
     keys = {**KEYS, **({} if record.get(BAD_WORDS) else {"banned_ids": SUPPRESSED})}
     known = {name: Known(values[name], _evidence(key, own or {}, of_config)) for name, key in keys.items()}
-    return known, tuple(_notes(own if own is not None else config, file, whole=own is not None))
+    asked = [name for name, idle in NOT_DONE.items() if (config if own is None else own).get(name) not in (None, idle)]
+    odd = {"_from_model_config", "transformers_version", "use_cache", "cache_implementation", "is_assistant"}
+    asked += [name for name, one in (own or {}).items() if one not in (None, False) and name not in IN_CONFIG | odd]
+    note = say(
+        "{file} sets {names}, which this program does not support; outputs of the original program may differ.",
+        file=file,
+        names=", ".join(dict.fromkeys(asked)),
+    )
+    return known, (note,) if asked else ()
 
 
 def _values(read: Settings) -> dict[str, Any]:
@@ -267,17 +275,3 @@ def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Se
     if key in config:
         return say("{key} in {file}", key=key, file="config.json")
     return say("the same in all models of this family")
-
-
-def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sentence]:
-    """What is asked for and not carried out; of a file of its own, keys of unknown meaning as well."""
-    asked = [name for name, idle in NOT_DONE.items() if record.get(name) not in (None, idle)]
-    if whole:
-        odd = {"_from_model_config", "transformers_version", "use_cache", "cache_implementation", "is_assistant"}
-        asked += [name for name, value in record.items() if value not in (None, False) and name not in IN_CONFIG | odd]
-    if asked:
-        yield say(
-            "{file} sets {names}, which this program does not support; outputs of the original program may differ.",
-            file=file,
-            names=", ".join(dict.fromkeys(asked)),
-        )

@@ -279,12 +279,6 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
 
 def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Shapes) -> None:
     """Refuse tensors other than those that a model of the file's config has; names the first five of each kind."""
-    faults = list(_faults(found, shapes, expected))
-    if faults:
-        raise CheckpointError("{label}: {faults}.", label=weights.label, faults=joined("; ", faults))
-
-
-def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence]:
     sources = found.sources
     missing = list(map(named, _theirs(found, [name for name in expected if name not in sources])))
     surplus = [named(sources[name].source) for name in sources if name not in expected]
@@ -299,7 +293,8 @@ def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence
         for name, shape in expected.items()
         if name in shapes and shapes[name] != shape
     ]
-    return clauses(missing=missing, unknown=surplus, wrong_shape=wrong)
+    if faults := list(clauses(missing=missing, unknown=surplus, wrong_shape=wrong)):
+        raise CheckpointError("{label}: {faults}.", label=weights.label, faults=joined("; ", faults))
 
 
 # What names of one kind share: all but the number of the layer, the end, the beginning.
