@@ -281,18 +281,14 @@ class Cleaning:
 
     def clean(self, text: str) -> str:
         """The normalised text, before it is split into words."""
-        kept = (c for c in text if not _is_noise(c))
+        # Control, format and private characters go, and U+FFFD.
+        kept = (c for c in text if c in _BREAKS or not (c == "\ufffd" or unicodedata.category(c)[0] == "C"))
         text = "".join(" " if c in _BREAKS or unicodedata.category(c)[0] == "Z" else c for c in kept)
         if self.chinese:
             text = "".join(f" {c} " if any(first <= ord(c) <= last for first, last in _CHINESE) else c for c in text)
         if self.lower_case if self.strip_accents is None else self.strip_accents:
             text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         return "".join(c.lower() for c in text) if self.lower_case else text  # one by one: a last sigma is as any
-
-
-def _is_noise(character: str) -> bool:
-    """Whether a character is a control or format character, private, or U+FFFD."""
-    return character not in _BREAKS and (character == "\ufffd" or unicodedata.category(character)[0] == "C")
 
 
 def _is_punctuation(character: str) -> bool:

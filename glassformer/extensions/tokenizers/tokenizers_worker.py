@@ -152,23 +152,16 @@ def _answer(tokenizer: Any, request: dict[str, Any], limits: dict[str, Any]) -> 
         ids = found.ids
         if len(ids) > limits["tokens"]:
             return {"tokens": len(ids)}
-        return {"ids": ids, "unknown": _unknown(request, ids, found.offsets, limits["characters"])}
+        unknown, left = list[tuple[int, str]](), limits["characters"]  # the places of unknown pieces, with their texts
+        for place, (i, (start, end)) in enumerate(zip(ids, found.offsets, strict=True)):
+            if i == request["unknown"] and start < end <= start + left:
+                unknown.append((place, request["encode"][start:end]))
+                left -= end - start
+        return {"ids": ids, "unknown": unknown}
     except MemoryError:
         raise
     except BaseException as error:
         return {"refused": _reason(error)}
-
-
-def _unknown(
-    request: dict[str, Any], ids: list[int], offsets: list[tuple[int, int]], left: int
-) -> list[tuple[int, str]]:
-    """The places of unknown pieces with their texts, up to `left` characters."""
-    found = []
-    for place, (i, (start, end)) in enumerate(zip(ids, offsets, strict=True)):
-        if i == request["unknown"] and start < end <= start + left:
-            found.append((place, request["encode"][start:end]))
-            left -= end - start
-    return found
 
 
 def _reason(error: BaseException) -> str:

@@ -233,16 +233,6 @@ def located(source: Path) -> tuple[Path, str]:
         return source, ""  # FolderFiles reports the problem
 
 
-def _kind(files: FolderFiles, name: str) -> kinds.Kind:
-    """The kind of a file, by its first bytes; refuses unsupported ones."""
-    with files.open(name) as (file, size):
-        start = file.read(kinds.START)
-    kind = kinds.kind_of(start, size, name)
-    if kind is None and (not name.endswith(TENSORS) or (start and kinds.unopened(start, name))):
-        raise CheckpointError("{label}: {problem}", label=files.label(name), problem=kinds.refusal(start, name))
-    return kind or "tensors"  # one that is damaged says itself how
-
-
 def _places(files: FolderFiles, name: str, stack: ExitStack) -> dict[str, _Place]:
     file, size = stack.enter_context(files.open(name))
     header = tensorfile.read_header(file, size, label=files.label(name))
@@ -256,11 +246,15 @@ def _content(files: FolderFiles, name: str, stack: ExitStack) -> _Content:
         label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
         content = pickles.outline_of(files, name + OUTLINE, label=label)
         return _held(content, _places(files, name, stack), label=label)
-    kind = _kind(files, name)
+    with files.open(name) as (file, size):
+        start = file.read(kinds.START)
+    kind = kinds.kind_of(start, size, name)
+    if kind is None and (not name.endswith(TENSORS) or (start and kinds.unopened(start, name))):
+        raise CheckpointError("{label}: {problem}", label=label, problem=kinds.refusal(start, name))
     if kind == "torch":
         content, path = stack.enter_context(pickles.opened(files, name))
         return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=label)
-    if kind != "arrays":
+    if kind != "arrays":  # one that is damaged says itself how
         places = _places(files, name, stack)
         return _Content(label, places, next((place.header.metadata for place in places.values()), {}))
     file, size = stack.enter_context(files.open(name))
