@@ -4,7 +4,7 @@ Options and tensors without an implementation here are refused by name. There ar
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from glassformer.extensions.importers.library import import_inputs, keys
@@ -70,8 +70,13 @@ def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) 
             return said
 
         found, said = settled(table, weights, options, fields, tied=True)
-        sizes = _sizes(keys.shapes(found, weights, {"n_heads": said["n_heads"].value}))
-        said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
+        shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
+        source = shapes.get("src_table", ())
+        tables = {"src_vocab_size": source, "tgt_vocab_size": shapes.get("tgt_table", source)}
+        if not all(len(shape) == 2 for shape in tables.values()):
+            raise ClauseError("has an embedding table that is not a matrix; save the model again")
+        why = say("the number of rows of the embedding table")
+        said |= {name: inferred(shape[0], why) for name, shape in tables.items()}
         special = [said[name].value for name in IDS if said[name].value is not None]
         made = _tokenizers(lists, said, place, special)
         return imported(found, weights, said, made.stored, label=weights.label, kind=toolkit.name, notes=made.notes)
@@ -86,13 +91,6 @@ def _check_alone(toolkit: Toolkit, asked: ImportRequest) -> None:
             "the tokenizer",
             toolkit=toolkit.name,
         )
-
-
-def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
-    if not all(len(shape) == 2 for shape in rows):
-        raise ClauseError("has an embedding table that is not a matrix; save the model again")
-    return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
 
 
 def _tokenizers(

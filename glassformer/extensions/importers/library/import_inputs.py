@@ -180,22 +180,6 @@ def _side(path: Path) -> int | None:
 
 def opened(given: ImportInputs, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
     """The given tokenizers, at least one, for tables with this many rows; refuses those that do not fit."""
-    source, target = _sides(given, shared=shared, inside=inside)
-    with within(source.name):
-        made = _made(source, target, sizes, shared=shared)
-    for file, tokenizer, rows in ((source, made.source, sizes[0]), (target, made.target, sizes[1])):
-        if tokenizer.size != rows:
-            raise CheckpointError(
-                "{file}: has {n:,} tokens, but the embedding table has {rows:,} rows; give the tokenizer that the "
-                "model was trained with.",
-                file=file.name,
-                n=tokenizer.size,
-                rows=rows,
-            )
-    return replace(made, files=tuple(dict.fromkeys(Path(one.name).name for one in (source, target))))
-
-
-def _sides(given: ImportInputs, *, shared: bool, inside: Path | None) -> tuple[_File, _File]:
     source, target = given.source_pieces or given.pieces, given.target_pieces or given.pieces
     if shared and source and target and source != target:
         raise CheckpointError(
@@ -213,7 +197,19 @@ def _sides(given: ImportInputs, *, shared: bool, inside: Path | None) -> tuple[_
             file=as_typed(source or target or Path(), inside),
         )
     first = _file(source, inside)
-    return first, first if source == target else _file(target, inside)
+    second = first if source == target else _file(target, inside)
+    with within(first.name):
+        made = _made(first, second, sizes, shared=shared)
+    for file, tokenizer, rows in ((first, made.source, sizes[0]), (second, made.target, sizes[1])):
+        if tokenizer.size != rows:
+            raise CheckpointError(
+                "{file}: has {n:,} tokens, but the embedding table has {rows:,} rows; give the tokenizer that the "
+                "model was trained with.",
+                file=file.name,
+                n=tokenizer.size,
+                rows=rows,
+            )
+    return replace(made, files=tuple(dict.fromkeys(Path(one.name).name for one in (first, second))))
 
 
 def _file(path: Path, inside: Path | None) -> _File:
