@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from glassformer.extensions.huggingface import decoders, encoders, folder_texts
 from glassformer.extensions.huggingface.folder_texts import GENERATION, LANGUAGES
-from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Settings, fixed
+from glassformer.extensions.importers.library.config_settings import MOST_CONFIG, Family, Fields, Known, Settings, fixed
 from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
 from glassformer.extensions.importers.library.keys import KeyTable, Match
-from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
+from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import imported, settled
 from glassformer.extensions.importers.library.report import Field, Imported, ask
 from glassformer.extensions.weight_files.weights import Weights, open_weights

@@ -22,6 +22,7 @@ from transformer.i18n import Sentence, joined, say
 
 WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
 INDEX, INDEX_OF_PICKLED = f"{WHOLE}.index.json", f"{PICKLED}.index.json"
+USUAL = (WHOLE, INDEX, PICKLED, INDEX_OF_PICKLED)  # the first that is there counts
 ARRAYS = ".npz"
 MAX_INDEX = 16_000_000
 MAX_FILES = 256
@@ -36,7 +37,7 @@ _MOST_LOOKED_AT = 1_000
 
 def chosen(files: FolderFiles, folder: Path) -> str:
     """The file of weights in a folder, or in a folder of it that is made for weights."""
-    for name in (WHOLE, INDEX, PICKLED, INDEX_OF_PICKLED):
+    for name in USUAL:
         if files.has(name):
             return name
     there = sorted(path for path in folder.iterdir() if not path.name.startswith("."))

@@ -20,6 +20,7 @@ from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS, MAX_LENGTH, ModelConfig
 
 MAX_WHOLE = 2**31
+MOST_CONFIG = 4_000_000  # bytes; label maps can be long
 _DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 # Non-linearities: transformers' name -> the name in our config.

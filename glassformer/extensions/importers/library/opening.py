@@ -19,18 +19,10 @@ from typing import Any, Literal
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
 from glassformer.extensions.importers.library.cards import read_card
+from glassformer.extensions.importers.library.config_settings import MOST_CONFIG
 from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, answered, check_names
-from glassformer.extensions.importers.library.readers import (
-    ARRAYS,
-    MOST_CONFIG,
-    OURS,
-    Reader,
-    is_foreign_file,
-    is_marians,
-    readers,
-    why_unopened,
-)
+from glassformer.extensions.importers.library.readers import Reader, is_foreign_file, is_marians, readers, why_unopened
 from glassformer.extensions.importers.library.renaming import check_agreement
 from glassformer.extensions.importers.library.report import (
     NO_EMBEDDINGS,
@@ -45,7 +37,7 @@ from glassformer.extensions.importers.library.tutorial_fields import Understandi
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary import CALLED
-from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen, nested
+from glassformer.extensions.weight_files.weight_folder import ARRAYS, USUAL, chosen, nested
 from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
@@ -184,13 +176,8 @@ def _settled_length(field: Field) -> Field:
 
 
 Kind = Literal["native", "weights"] | Reader
-OF_A_FOLDER = (
-    CONFIG,
-    WHOLE,
-    INDEX,
-    PICKLED,
-    INDEX_OF_PICKLED,
-)  # files that mean the folder around them; a reader's own do, too
+OF_A_FOLDER = (CONFIG, *USUAL)  # files that mean the folder around them; a reader's own do, too
+OURS = ("format_version", "n_encoder_layers")  # keys of a config.json of this program
 _MOST = 8  # choices that a message lists
 
 
