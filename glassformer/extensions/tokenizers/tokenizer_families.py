@@ -17,20 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from glassformer.extensions.tokenizers import subword_tokenizers as subword
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
 from glassformer.extensions.tokenizers.options import LANGUAGE_CODES, Options, options_from
-from glassformer.extensions.tokenizers.subword_tokenizers import (
-    LANGUAGE,
-    BytePairTokenizer,
-    ByteTokenizer,
-    Cleaning,
-    MappedTokenizer,
-    UnchangedTokenizer,
-    WordPieceTokenizer,
-    as_bytes,
-    check_bytes,
-    for_people,
-)
 from glassformer.extensions.tokenizers.vocabulary import Files, ListTokenizer, VocabularyTable, padded, unused, within
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
@@ -61,19 +50,19 @@ def marian(files: Files, options: Options) -> Two:
 
 def _of_vocabulary(
     names: Sequence[str], file: str, splitting: Tokenizer, joining: Tokenizer, options: Options
-) -> MappedTokenizer:
+) -> subword.MappedTokenizer:
     ids = {name: i for i, name in enumerate(names)}
     unknown = id_of(ids, "<unk>", file)
     after = () if options.end is False else (id_of(ids, "</s>", file),)
     typed: dict[str, int] = {name: ids[name] for name in FAIRSEQ[1:] if name in ids}
-    spoken = [name for name in names if LANGUAGE.fullmatch(name)]
+    spoken = [name for name in names if subword.LANGUAGE.fullmatch(name)]
     before: tuple[int, ...] = ()
     if options.target_language and spoken:
         known = [name[2:-2] for name in spoken]
         before = (_language(options.target_language, known, [ids[name] for name in spoken]),)
     languages = [ids[name] for name in spoken]
     table = table_of(names, options, typed=typed, untyped=languages, wrapping=Wrapping(before, after))
-    return MappedTokenizer(
+    return subword.MappedTokenizer(
         table, splitting, lambda _, piece: ids.get(piece, unknown), joining=joining, language_first=True
     )
 
@@ -85,7 +74,7 @@ def t5(files: Files, options: Options) -> Two:
     names = [*model.pieces, *(name for name in extra if model.id_of(name) is None)]
     typed = {names[i]: i for i in (*special_of(model), *range(model.size, len(names)))}
     table = table_of(names, options, typed=typed, wrapping=Wrapping(after=(id_in(model, "</s>"),)))
-    return _both(MappedTokenizer(table, model, lambda i, _: i))
+    return _both(subword.MappedTokenizer(table, model, lambda i, _: i))
 
 
 def pegasus(files: Files, options: Options) -> Two:
@@ -96,7 +85,7 @@ def pegasus(files: Files, options: Options) -> Two:
     special = (*(i if i < 2 else i + offset for i in special_of(model)), *range(2, 2 + offset))
     typed, wrapping = {names[i]: i for i in special}, Wrapping(after=(id_in(model, "</s>"),))
     table = table_of(names, options, typed=typed, mask="<mask_2>", wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda i, _: i if i < 2 else i + offset))
+    return _both(subword.MappedTokenizer(table, model, lambda i, _: i if i < 2 else i + offset))
 
 
 def mbart(files: Files, options: Options) -> Two:
@@ -122,7 +111,7 @@ def _fairseq(files: Files, options: Options, family: str, *, place: Place) -> Tw
     typed = {name: i for i, name in enumerate(names) if i < len(FAIRSEQ) or i >= first}
     wrapping = _around(_asked(options, codes, range(first, first + len(codes))), place)
     table = table_of(names, options, typed=typed, mask="<mask>", wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda i, _: i + 1 if i >= 3 else 3))
+    return _both(subword.MappedTokenizer(table, model, lambda i, _: i + 1 if i >= 3 else 3))
 
 
 def m2m100(files: Files, options: Options) -> Two:
@@ -136,7 +125,7 @@ def m2m100(files: Files, options: Options) -> Two:
     typed = {name: i for i, name in enumerate(every) if i >= len(names) or name in FAIRSEQ}
     wrapping = _around(_asked(options, codes, range(len(names), len(every))), "before", end=end)
     table = table_of(every, options, typed=typed, wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda _, piece: ids.get(piece, unknown), joining=model))
+    return _both(subword.MappedTokenizer(table, model, lambda _, piece: ids.get(piece, unknown), joining=model))
 
 
 def gpt2(files: Files, options: Options) -> Two:
@@ -149,19 +138,19 @@ def roberta(files: Files, options: Options) -> Two:
     return _both(_byte_pairs(files, options, (*FAIRSEQ, "<mask>"), wrapped=True))
 
 
-def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapped: bool) -> BytePairTokenizer:
+def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapped: bool) -> subword.BytePairTokenizer:
     names = vocabulary.id_table(files, "vocab.json")
-    check_bytes(names, "vocab.json")
+    subword.check_bytes(names, "vocab.json")
     pairs = vocabulary.merges(files, "merges.txt", names)
     ids = {name: i for i, name in enumerate(names)}
     typed = {name: ids[name] for name in special if name in ids}
     as_written = {*typed, *(one.content for one in options.added), *map(unused, range(len(names)))}
-    shown_names = [name if name in as_written else for_people(as_bytes(name)) for name in names]
+    shown_names = [name if name in as_written else subword.for_people(subword.as_bytes(name)) for name in names]
     start, end = (id_of(ids, name, "vocab.json") if wrapped else 0 for name in ("<s>", "</s>"))
     wrapping = Wrapping((start,), (end,)) if wrapped else _around_gpt2(ids, options)
     table = table_of(shown_names, options, typed=typed, mask="<mask>", wrapping=wrapping)
     names = [*names, *(table.pieces[i] for i in range(len(names), len(table.pieces)))]
-    return BytePairTokenizer(table, names, pairs, leading_space=bool(options.leading_space))
+    return subword.BytePairTokenizer(table, names, pairs, leading_space=bool(options.leading_space))
 
 
 def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
@@ -180,7 +169,7 @@ def llama(files: Files, options: Options) -> Two:
     before = (first,) if first is not None and options.begin is not False else ()
     after = (last,) if last is not None and options.end else ()
     table = table_of(model.pieces, options, typed=typed, wrapping=Wrapping(before, after))
-    return _both(UnchangedTokenizer(table, files["tokenizer.model"], leading_space=options.leading_space))
+    return _both(subword.UnchangedTokenizer(table, files["tokenizer.model"], leading_space=options.leading_space))
 
 
 def bert(files: Files, options: Options) -> Two:
@@ -189,9 +178,9 @@ def bert(files: Files, options: Options) -> Two:
     ids = {name: i for i, name in enumerate(names)}
     typed = {name: ids[name] for name in BERT if name in ids}
     unknown, first, last = (id_of(ids, name, "vocab.txt") for name in ("[UNK]", "[CLS]", "[SEP]"))
-    cleaning = Cleaning(options.lower_case, options.strip_accents, options.chinese)
+    cleaning = subword.Cleaning(options.lower_case, options.strip_accents, options.chinese)
     table = table_of(names, options, typed=typed, wrapping=Wrapping((first,), (last,)))
-    return _both(WordPieceTokenizer(table, names, unknown=unknown, cleaning=cleaning))
+    return _both(subword.WordPieceTokenizer(table, names, unknown=unknown, cleaning=cleaning))
 
 
 def plain_list(files: Files, options: Options) -> Two:
@@ -213,7 +202,7 @@ def _listed(names: Sequence[str], options: Options) -> ListTokenizer:
 
 def byt5(_: Files, options: Options) -> Two:
     """ByT5: bytes, and no file; ends with `</s>`."""
-    return _both(ByteTokenizer(options.size))
+    return _both(subword.ByteTokenizer(options.size))
 
 
 def any_json(files: Files, options: Options) -> Two:
