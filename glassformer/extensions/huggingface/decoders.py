@@ -20,15 +20,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from glassformer.extensions.importers.library.config_settings import (
-    ACTIVATIONS,
-    Family,
-    Fields,
-    Known,
-    Present,
-    Settings,
-    always,
-)
+from glassformer.extensions.importers.library import config_settings
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
 from glassformer.extensions.importers.library.keys import PLUS_ONE, SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable
 from glassformer.extensions.importers.library.renaming import FORMULA, MASK, Becomes, in_layers, key_table
 from transformer.i18n import Sentence, say, say_n
@@ -261,7 +254,7 @@ FOUR_NORMS = {
     "norm.weight": "decoder.final_norm.weight",
 }
 APPROXIMATE = "gelu_pytorch_tanh"
-TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and meant the approximation
+TANH = {**config_settings.ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and meant the approximation
 
 
 def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:

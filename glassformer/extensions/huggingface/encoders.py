@@ -13,26 +13,10 @@ Sources: Devlin et al., "BERT" (2019); Liu et al., "RoBERTa" (2019); Sanh et al.
 from collections.abc import Mapping
 from functools import partial
 
-from glassformer.extensions.importers.library.config_settings import (
-    ACTIVATIONS,
-    Family,
-    Fields,
-    Known,
-    Present,
-    Settings,
-    always,
-)
+from glassformer.extensions.importers.library import config_settings, renaming
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
 from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    CLASSES,
-    FAIRSEQ,
-    FORMULA,
-    ONE_ROW,
-    Becomes,
-    in_layers,
-    key_table,
-    renamed,
-)
+from glassformer.extensions.importers.library.renaming import CLASSES, FORMULA, Becomes, in_layers, key_table
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 
@@ -170,7 +154,7 @@ BERT_FAMILIES = {
 
 MAX_LEN = 512  # where the config does not say it: texts may be longer, as nothing has a place of its own
 # feed_forward_proj -> the non-linearity; "gated-gelu" means the approximation, and without "gated-" it is as elsewhere.
-GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
+GATED = {f"gated-{name}": ours for name, ours in config_settings.ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
 _T5_NAMES: Mapping[str, Becomes] = {
     "shared.weight": "?input",
     "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
@@ -195,7 +179,7 @@ _T5_NAMES: Mapping[str, Becomes] = {
         "cross-attention uses no positions, so the original program ignores this tensor"
     ),
 }
-T5 = KeyTable(say("A {family} model.", family="T5"), tuple(renamed(_T5_NAMES)))
+T5 = KeyTable(say("A {family} model.", family="T5"), tuple(renaming.renamed(_T5_NAMES)))
 
 
 def t5(settings: Settings, _: Present) -> Fields:
@@ -217,11 +201,11 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     settings.expect("is_decoder", False)
     layers = settings.whole("num_layers", least=1, most=MAX_LAYERS)
     gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
-    activation = settings.word("feed_forward_proj", absent, names=GATED if gated else ACTIVATIONS)
+    activation = settings.word("feed_forward_proj", absent, names=GATED if gated else config_settings.ACTIVATIONS)
     # Newer versions store and read what follows from feed_forward_proj.
     settings.expect("is_gated_act", gated)
     derived = settings.raw("dense_act_fn", activation.value)
-    if derived != activation.value and ACTIVATIONS.get(str(derived)) != activation.value:
+    if derived != activation.value and config_settings.ACTIVATIONS.get(str(derived)) != activation.value:
         raise settings.refused("dense_act_fn", derived, say("a value that agrees with feed_forward_proj"))
     why = say(
         "config.json gives no limit; only the distances between positions matter, so texts may be longer than this"
@@ -257,11 +241,11 @@ BART_SIZES = {
 OFFSET = 2  # the first rows of their learned positions are not used
 _BODY: Mapping[str, Becomes] = {
     "shared.weight": "?input",
-    **FAIRSEQ,
+    **renaming.FAIRSEQ,
     "{stack}.{version,embed_positions._float_tensor}": say("it is only the version number of the file format"),
     "{stack}.embed_positions.weights": FORMULA,
 }
-_HEAD: Mapping[str, Becomes] = {"lm_head.weight": "?output", "final_logits_bias": (ONE_ROW, "?bias")}
+_HEAD: Mapping[str, Becomes] = {"lm_head.weight": "?output", "final_logits_bias": (renaming.ONE_ROW, "?bias")}
 
 
 def _table(name: Sentence, positions: Reshape | None) -> KeyTable:

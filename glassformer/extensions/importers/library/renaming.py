@@ -16,18 +16,8 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.config_settings import (
-    Fields,
-    Known,
-    Present,
-    Settings,
-    at_most,
-    config_of,
-    fixed,
-    inferred,
-    reported,
-)
+from glassformer.extensions.importers.library import config_settings, keys
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, Settings, inferred
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, form, spelled
 from glassformer.extensions.importers.library.report import Content, Field, FileTensor, Imported, ImportReport, Stored
 from glassformer.extensions.weight_files.weights import Weights
@@ -103,7 +93,13 @@ def settled(
         tables["output_bias"] = head  # no model with such a head is without
     found, sinusoids = settle_sinusoids(found, weights, said)
     keys.check(found, label=weights.label)
-    return found, {**said, **tables, **sinusoids, "normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+    return found, {
+        **said,
+        **tables,
+        **sinusoids,
+        "normalisation": config_settings.fixed(()),
+        "max_len": config_settings.at_most(said["max_len"]),
+    }
 
 
 def imported(
@@ -118,11 +114,11 @@ def imported(
     asked: Sequence[Field] = (),
 ) -> Imported:
     """The model of a file with a config, none while something is asked; refuses other tensors than such a model has."""
-    config, facts = config_of(said, label=label), {"n_heads": said["n_heads"].value}
+    config, facts = config_settings.config_of(said, label=label), {"n_heads": said["n_heads"].value}
     shapes, expected = keys.shapes(found, weights, facts), expected_shapes(config)
     check_agreement(found, weights, shapes, expected)
     open_ = {one.name for one in asked}
-    fields = [*(one for one in reported(said) if one.name not in open_), *asked]
+    fields = [*(one for one in config_settings.reported(said) if one.name not in open_), *asked]
     report = account(found, weights, needed=list(expected), fields=fields, notes=notes)
     card = {"title": label, "description": f"A {kind} model."}
     content = None if asked or stored is None else Content(config, stored, card, found, facts, weights.again)
