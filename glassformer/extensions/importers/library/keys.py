@@ -3,7 +3,7 @@ r"""Rules from a file's tensor names to the model's: patterns, reshapes of value
 A table is data. A rule's pattern is a name in which `{n}` is the number of a layer, `{m}` the same counted
 from 1, `{h}` another number, and `{p}` "weight" or "bias"; letter case matters.
 
-    Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
+    Rule("encoder_layers.{n}.self_attn.W_q.{p}", ("encoder.layers.{n}.self_attn.q_proj.{p}",))
 
 Each tensor is matched separately, so a model combined from two programs matches too. Names without a rule are left
 over; nothing is dropped in silence.
@@ -206,11 +206,6 @@ class Rule:
     targets: tuple[str, ...]  # patterns of the names in the model; none if it is ignored
     reshape: Reshape = AS_IS  # how the values are moved
     why_not: Sentence = say("the model does not use it")  # a clause for the report, where it is ignored
-
-    @classmethod
-    def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
-        """A rule with its targets one by one."""
-        return cls(source, targets, reshape)
 
 
 _EITHER = re.compile(r"\{([^{}]*,[^{}]*)\}")

@@ -43,19 +43,19 @@ def _attentions() -> Iterator[Rule]:
         to = f"{layer}{ours}"
         for name in theirs:
             for projection, called in PROJECTIONS.items():
-                yield from (Rule.of(f"{place}{name}.{one}.{{p}}", f"{to}.{projection}.{{p}}") for one in called)
+                yield from (Rule(f"{place}{name}.{one}.{{p}}", (f"{to}.{projection}.{{p}}",)) for one in called)
             for kind in ("weight", "bias"):  # of nn.MultiheadAttention
-                three = (f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
-                yield Rule.of(f"{place}{name}.in_proj_{kind}", *three, reshape=keys.SPLIT_ROWS)
+                three = tuple(f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
+                yield Rule(f"{place}{name}.in_proj_{kind}", three, keys.SPLIT_ROWS)
 
 
 def _feed_forwards() -> Iterator[Rule]:
     for (_, place, layer), inside in product(_places(), _SAID["feed_forwards"]):
         both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
         for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
-            yield from (Rule.of(f"{place}{inside}{name}.{{p}}", to) for name, to in zip(pair, both, strict=True))
+            yield from (Rule(f"{place}{inside}{name}.{{p}}", (to,)) for name, to in zip(pair, both, strict=True))
         if inside.count(".") == 1:  # one map instead of two
-            yield Rule.of(f"{place}{inside}{{p}}", *both, reshape=keys.ONE_MAP)
+            yield Rule(f"{place}{inside}{{p}}", both, keys.ONE_MAP)
 
 
 def _norms() -> Iterator[Rule]:
@@ -70,15 +70,15 @@ def _norms() -> Iterator[Rule]:
 
 def _norm(theirs: str, ours: str) -> Iterator[Rule]:
     for scale, shift in _SAID["scales"]:
-        yield Rule.of(f"{theirs}.{scale}", f"{ours}.weight")
+        yield Rule(f"{theirs}.{scale}", (f"{ours}.weight",))
         if (scale, shift) != ("alpha", "bias"):  # "bias" is said already
-            yield Rule.of(f"{theirs}.{shift}", f"{ours}.bias")
+            yield Rule(f"{theirs}.{shift}", (f"{ours}.bias",))
 
 
 def _tables() -> Iterator[Rule]:
     for ours, names in TABLES.items():
-        yield from (Rule.of(f"{name}.weight", ours) for name in names)
-    yield from (Rule.of(f"{name}.bias", "output_bias") for name in TABLES["output_table"])
+        yield from (Rule(f"{name}.weight", (ours,)) for name in names)
+    yield from (Rule(f"{name}.bias", ("output_bias",)) for name in TABLES["output_table"])
 
 
 def _positions() -> Iterator[Rule]:
@@ -87,11 +87,11 @@ def _positions() -> Iterator[Rule]:
         of_one, of_both = keys.FLATTENED, keys.FLATTENED_FOR_BOTH
         if table == ".weight":
             of_one, of_both = keys.AS_IS, keys.FOR_BOTH
-        yield Rule.of(name + table, *both, reshape=of_both)
+        yield Rule(name + table, both, of_both)
         for stack, before in _SAID["sides"].items():
-            yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=of_one) for side in before)
+            yield from (Rule(side + name + table, (POSITION_OF[stack],), of_one) for side in before)
     for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer
-        yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=keys.FLATTENED)
+        yield Rule(f"{side}_embed.1.pe", (POSITION_OF[stack],), keys.FLATTENED)
 
 
 def _masks() -> Iterator[Rule]:

@@ -30,11 +30,11 @@ from transformer.i18n import say
 TABLE = KeyTable(
     say("A toy."),
     rules=(
-        Rule.of("h.{n}.W_q.{p}", "decoder.layers.{n}.self_attn.q_proj.{p}"),
-        Rule.of("h.{n}.c.weight", "q.{n}", "k.{n}", "v.{n}", reshape=SPLIT_COLUMNS),
-        Rule.of("h.{n}.qkv.weight", "a.{n}", "b.{n}", "c.{n}", reshape=SPLIT_HEADS),
-        Rule.of("list.0.weight", "first"),
-        Rule.of("table", "table", reshape=PLUS_ONE),
+        Rule("h.{n}.W_q.{p}", ("decoder.layers.{n}.self_attn.q_proj.{p}",)),
+        Rule("h.{n}.c.weight", ("q.{n}", "k.{n}", "v.{n}"), SPLIT_COLUMNS),
+        Rule("h.{n}.qkv.weight", ("a.{n}", "b.{n}", "c.{n}"), SPLIT_HEADS),
+        Rule("list.0.weight", ("first",)),
+        Rule("table", ("table",), PLUS_ONE),
         Rule("h.{n}.mask", (), why_not=say("it is a mask")),
     ),
 )
