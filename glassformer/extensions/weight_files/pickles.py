@@ -69,7 +69,8 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
                 check_disk(converted.folder, size, remedy, label=label)
                 _run(file, size, str(converted.folder), label=label)
                 converted.outline = (outline_in(converted.folder, label=label),)
-                _kept.append((version, converted))
+                if not passes:
+                    _kept.append((version, converted))
             yield converted.outline[0], converted.folder / TENSORS
         finally:
             if passes or converted.outline is None:
