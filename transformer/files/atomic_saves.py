@@ -146,8 +146,9 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, content: bytes, partial: Path) -> None:
+def write_whole(path: Path, content: bytes, partial: Path | None = None) -> None:
     """Write a file that is there whole or not at all: as `partial` first, and on the disk before it gets its name."""
+    partial = partial or path.with_name(f".{path.name}.new")
     try:
         with partial.open("wb") as file:
             file.write(content)

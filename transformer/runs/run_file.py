@@ -63,8 +63,7 @@ class RunFile:
 
 def save_run(trace: Trace, path: Path | str) -> None:
     """Write a run to a file, or replace it; an OSError if that cannot be done, and an old file is then unchanged."""
-    place = Path(path)
-    write_whole(place, run_bytes(trace), place.with_name(f".{place.name}.new"))
+    write_whole(Path(path), run_bytes(trace))
 
 
 def run_bytes(trace: Trace) -> bytes:

@@ -71,29 +71,18 @@ class Running:
     heads: int | None = None  # how many it says that it has
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Recorded:
-    """One softmax of scores, in the shape in which the code computed it."""
+    """One softmax of scores, in the shape in which the code computed it; attention once its weights are multiplied."""
 
     place: Running  # the module that computed it
-    weights: Tensor  # with the keys last
+    weights: Tensor  # with the keys last, once it is attention
     closed: Tensor  # bool, of the same shape
     scores: Scores | None  # None where they were not made by a product
+    order: int  # of its first operation in the call
     heads: int | None = None  # where the operation says how many; else the shape does
-    order: int = 0  # of its first operation in the call
-
-
-@dataclass(eq=False)
-class _Softmax:
-    """Weights of which it is not yet known whether they are attention."""
-
-    place: Running
-    weights: Tensor
-    closed: Tensor
-    dim: int
-    scores: Scores | None
-    order: int
-    is_taken: bool = False
+    dim: int = -1  # the axis of the keys
+    is_taken: bool = False  # whether it is known to be attention
 
 
 @dataclass
@@ -103,8 +92,8 @@ class _Memory:
     keep: Any  # the storage: no other tensor shall get the same place
     taint: frozenset[int] = frozenset()
     scores: Scores | None = None
-    softmax: _Softmax | None = None
-    log_of: _Softmax | None = None  # of a logarithm of weights: the weights, which are not there yet
+    softmax: Recorded | None = None
+    log_of: Recorded | None = None  # of a logarithm of weights: the weights, which are not there yet
     exp_of: Any = None  # of an exponential: what it is of
     sum_of: Any = None  # of a sum of exponentials: them, and over which axis
 
@@ -160,7 +149,7 @@ class AttentionRecorder(TorchDispatchMode):
         if name == "embedding":
             self._look_up(args[1], made)
         if func in _SOFTMAX:
-            self._softmax(args[0], made, int(args[1]))
+            self._of(made).softmax = self._soft(args, made, (args[0] <= CLOSED) & (made == 0))
         elif func in _PRODUCTS:
             self._product(args[0], args[1], made)
         elif func in _ADDED_PRODUCTS:
@@ -172,8 +161,7 @@ class AttentionRecorder(TorchDispatchMode):
         elif name == "_native_multi_head_attention":
             self._native(args, named)
         elif name == "_log_softmax":
-            known = self._known(args[0])
-            self._of(made).log_of = self._soft(made, int(args[1]), known.scores if known else None, args[0] <= CLOSED)
+            self._of(made).log_of = self._soft(args, made, args[0] <= CLOSED)
         elif name in ("exp", "exp_"):
             known = self._known(args[0])
             if known is not None and known.log_of is not None:
@@ -183,8 +171,8 @@ class AttentionRecorder(TorchDispatchMode):
         elif name == "sum" and len(args) > 1 and len(args[1]) == 1 and (known := self._known(args[0])) is not None:
             self._sum(args[0], int(args[1][0]), known, made)
         elif name in ("div", "div_") and (normalised := self._normalised(args)) is not None:
-            of_scores, dim = normalised
-            self._of(made).softmax = self._soft(made, dim, of_scores, made == 0)
+            scores, dim = normalised
+            self._of(made).softmax = Recorded(self.running(), made, made == 0, scores, self._count, dim=dim)
         elif func in _CARRIES or name.endswith("_"):
             self._carry(given, outputs)
 
@@ -216,7 +204,7 @@ class AttentionRecorder(TorchDispatchMode):
 
     def _taint(self, tensor: Tensor) -> frozenset[int]:
         known = self._known(tensor)
-        return frozenset() if known is None else known.taint
+        return known.taint if known else frozenset()
 
     def _carry(self, given: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         known = [one for one in map(self._known, given) if one is not None]
@@ -241,14 +229,11 @@ class AttentionRecorder(TorchDispatchMode):
 
     # ------------------------------------------------------------------------------------------ what is found
 
-    def _softmax(self, scores: Tensor, made: Tensor, dim: int) -> None:
-        known = self._known(scores)
-        self._of(made).softmax = self._soft(
-            made, dim, known.scores if known else None, (scores <= CLOSED) & (made == 0)
-        )
-
-    def _soft(self, made: Tensor, dim: int, scores: Scores | None, closed: Tensor) -> _Softmax:
-        return _Softmax(self.running(), made, closed, dim % made.dim(), scores, self._count)
+    def _soft(self, args: Sequence[Any], made: Tensor, closed: Tensor) -> Recorded:
+        """What a softmax made: its arguments are scores, and the axis over which it is."""
+        known = self._known(args[0])
+        scores = known.scores if known else None
+        return Recorded(self.running(), made, closed, scores, self._count, dim=int(args[1]) % made.dim())
 
     def _product(self, left: Tensor, right: Tensor, made: Tensor) -> None:
         """A product: of weights with values, which makes them attention's, or of queries with keys."""
@@ -270,7 +255,7 @@ class AttentionRecorder(TorchDispatchMode):
             weights = known.softmax.weights.movedim(known.softmax.dim, -1)
             self._confirm(known.softmax, given.shape[dim], weights.shape[-2])
 
-    def _confirm(self, soft: _Softmax, summed: int, queries: int, factor: Tensor | None = None) -> bool:
+    def _confirm(self, soft: Recorded, summed: int, queries: int, factor: Tensor | None = None) -> bool:
         """Take weights that are multiplied with values if the keys are summed over; whether they are.
 
         `factor` [..., queries, keys] is what they are in the product, if they are one there.
@@ -291,30 +276,13 @@ class AttentionRecorder(TorchDispatchMode):
         scores = soft.scores
         if scores is not None and soft.dim == soft.weights.dim() - 2:  # keys came first in the product
             scores = Scores(scores.keys, scores.queries)
-        self._add(soft.place, weights, closed, scores, order=soft.order)
+        self._add(replace(soft, weights=weights, closed=closed, scores=scores))
         soft.is_taken = True
         return True
 
-    def _add(
-        self,
-        place: Running,
-        weights: Tensor,
-        closed: Tensor,
-        scores: Scores | None,
-        *,
-        heads: int | None = None,
-        order: int | None = None,
-    ) -> None:
-        self.found.append(
-            Recorded(
-                place,
-                weights.float().cpu().clone(),
-                closed.cpu().expand(weights.shape).clone(),
-                scores,
-                heads,
-                self._count if order is None else order,
-            )
-        )
+    def _add(self, one: Recorded) -> None:
+        weights, closed = one.weights.float().cpu().clone(), one.closed.cpu().expand(one.weights.shape).clone()
+        self.found.append(replace(one, weights=weights, closed=closed))
 
     def _fused(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Scaled dot product attention that torch computes as one operation."""
@@ -329,34 +297,29 @@ class AttentionRecorder(TorchDispatchMode):
         if "attn_bias" in said:
             mask = said["attn_bias"]
         weights, closed = attended(query, key, mask, is_causal=bool(said.get("is_causal")), scale=scale)
-        self._add(self.running(), weights, closed, Scores(self._taint(query), self._taint(key)), heads=query.shape[-3])
+        scores = Scores(self._taint(query), self._taint(key))
+        self._add(Recorded(self.running(), weights, closed, scores, self._count, heads=query.shape[-3]))
 
     def _native(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Self-attention with its projections as one operation: query, key, value, width, heads, weight, bias, ..."""
-        query, key, heads, weight, bias = args[0], args[1], int(args[4]), args[5], args[6]
         mask = named.get("mask", args[9] if len(args) > 9 else None)
         kind = named.get("mask_type", args[12] if len(args) > 12 else None)
-        self._projected(query, key, heads, weight, bias, mask, kind)
+        self._projected(args[0], args[1], args[4:7], mask, kind)
 
     def _layer(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """A whole encoder layer as one operation: src, width, heads, weight, bias, ..., gelu, norm first, eps, ..."""
-        source, width, heads, weight, bias, norm_first, eps = *args[:5], args[8], args[9]
+        source, width, norm_first, eps = args[0], args[1], args[8], args[9]
         mask = named.get("mask", args[18] if len(args) > 18 else None)
         kind = named.get("mask_type", args[19] if len(args) > 19 else None)
         if norm_first and not source.is_nested:
             source = torch.nn.functional.layer_norm(source, (int(width),), args[10], args[11], float(eps))
-        self._projected(source, source, int(heads), weight, bias, mask, kind)
+        self._projected(source, source, args[2:5], mask, kind)
 
     def _projected(
-        self,
-        query: Tensor,
-        key: Tensor,
-        heads: int,
-        weight: Tensor,
-        bias: Tensor,
-        mask: Tensor | None,
-        kind: int | None,
+        self, query: Tensor, key: Tensor, given: Sequence[Any], mask: Tensor | None, kind: int | None
     ) -> None:
+        """Self-attention of queries and keys before their maps; `given` are the number of heads, weight and bias."""
+        heads, weight, bias = int(given[0]), given[1], given[2]
         taint = frozenset((0,)) if query.is_nested else self._taint(query)
         closed = None
         if query.is_nested:
@@ -372,7 +335,7 @@ class AttentionRecorder(TorchDispatchMode):
         k = torch.nn.functional.linear(key, weight[width : 2 * width], bias[width : 2 * width])
         q, k = (one.unflatten(-1, (heads, -1)).transpose(1, 2) for one in (q, k))
         weights, shut = attended(q, k, None if closed is None else ~closed, is_causal=False, scale=None)
-        self._add(self.running(), weights, shut, Scores(taint, taint), heads=heads)
+        self._add(Recorded(self.running(), weights, shut, Scores(taint, taint), self._count, heads=heads))
 
 
 def attended(

@@ -79,7 +79,8 @@ class Capture:
                 weights[kind] = np.stack([one.weights[item] for one in found])
                 allowed[kind] = ~np.logical_and.reduce([one.closed[item].all(axis=0) for one in found])
         if not weights:
-            raise MapsError("no attention was seen; call the model inside the `with` block. {why}", why=self._why())
+            why = " ".join(self.notes)
+            raise MapsError("no attention was seen; call the model inside the `with` block. {why}", why=why)
         labels = {kind: _labels(kind, one.shape[-2:], source, target) for kind, one in weights.items()}
         each: dict[str, Any] = {str(kind): one for kind, one in weights.items()}
         return given_maps(**each, labels=labels, allowed=allowed, checkpoint=name, sentence=" ".join(source))
@@ -100,9 +101,6 @@ class Capture:
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, *self.notes])
-
-    def _why(self) -> str:
-        return " ".join(self.notes)
 
 
 @contextmanager

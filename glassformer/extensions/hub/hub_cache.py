@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from glassformer.extensions.huggingface import generation
 from glassformer.extensions.huggingface.folder import family_of
+from glassformer.extensions.huggingface.folder_texts import GENERATION
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
 from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, read_index
@@ -37,7 +37,7 @@ PARTS: Final = {  # an index, and what the files that it names are called; the f
     INDEX: re.compile(r"model-\d+-of-\d+\.safetensors"),
     INDEX_OF_PICKLED: re.compile(r"pytorch_model-\d+-of-\d+\.bin"),
 }
-SMALL: Final = frozenset({CONFIG, CARD, generation.FILE, options.CONFIG, options.LIST, options.MAP})
+SMALL: Final = frozenset({CONFIG, CARD, GENERATION, options.CONFIG, options.LIST, options.MAP})
 SPARE: Final = 64_000_000  # bytes that stay free on the disk
 
 
@@ -118,12 +118,9 @@ def pull(
         try:
             about = HfApi(token=token).model_info(alone, revision=revision, files_metadata=True)
         except Exception as error:
-            if not _is_away(error):
+            if not _is_away(error) or (there := cached(f"{alone}@{revision}")) is None:
                 raise
-            folder = cached(f"{alone}@{revision}")
-            if folder is None:
-                raise
-            return folder  # there is no network, and all is there
+            return there  # there is no network, and all is there
         folder = Path(hf_hub_download(alone, CONFIG, revision=revision, token=token)).parent
         _check_family(folder)
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}

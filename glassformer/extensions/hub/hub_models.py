@@ -94,6 +94,7 @@ def _models() -> list[CachedModel]:
 def _list(listed: list[CachedModel]) -> None:
     """Draw what can be opened as a choice, and below it all, with the reason where one cannot."""
     opens = {one.entry.name: one for one in listed if one.entry.error is None}
+    sizes = {name: say("{n:,.0f} MB", n=one.n_bytes / 1e6) for name, one in opens.items()}
     if opens:
         st.selectbox(
             say("In the cache"),
@@ -101,7 +102,7 @@ def _list(listed: list[CachedModel]) -> None:
             index=None,
             key=CHOICE,
             placeholder=say("Choose a model"),
-            format_func=lambda name: joined(" · ", filter(None, (name, opens[name].family, _size(opens[name])))),
+            format_func=lambda name: joined(" · ", filter(None, (name, opens[name].family, sizes[name]))),
             on_change=_choose,
         )
     others = [one for one in listed if one.entry.error is not None]
@@ -109,10 +110,6 @@ def _list(listed: list[CachedModel]) -> None:
         st.caption(say_n("{n} model does not open:", "{n} models do not open:", len(others)))
         why = [drawing.with_code(one.entry.error or "") for one in others]
         st.table(frame({say("Why"): why}, index=[drawing.plain(one.entry.name) for one in others]))
-
-
-def _size(model: CachedModel) -> str:
-    return say("{n:,.0f} MB", n=model.n_bytes / 1e6)
 
 
 def _choose() -> None:

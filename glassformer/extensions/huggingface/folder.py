@@ -9,35 +9,22 @@ No code of the folder is run, and transformers is not needed. Unsupported arithm
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
-from glassformer.extensions.huggingface import bert, encoder_decoders, folder_tokenizers, generation, gpt, llama_like
-from glassformer.extensions.huggingface.folder_tokenizers import LANGUAGES
-from glassformer.extensions.huggingface.llama_like import grows
-from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.config_settings import (
-    Family,
-    Fields,
-    Known,
-    Settings,
-    always,
-    at_most,
-    config_of,
-    fixed,
-    reported,
-)
-from glassformer.extensions.importers.library.import_inputs import ImportRequest
+from glassformer.extensions.huggingface import decoders, encoders, folder_texts
+from glassformer.extensions.huggingface.folder_texts import GENERATION, LANGUAGES
+from glassformer.extensions.importers.library.config_settings import MOST_CONFIG, Family, Fields, Known, Settings, fixed
+from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
 from glassformer.extensions.importers.library.keys import KeyTable, Match
-from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
-from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
-from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
+from glassformer.extensions.importers.library.readers import Reader
+from glassformer.extensions.importers.library.renaming import imported, settled
+from glassformer.extensions.importers.library.report import Field, Imported, ask
 from glassformer.extensions.weight_files.weights import Weights, open_weights
-from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.load import CONFIG
-from transformer.errors import CheckpointError, shown, within
+from transformer.errors import CheckpointError, shown
 from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
@@ -80,15 +67,8 @@ ASKS_FOR_CODE = frozenset({"auto_map", "custom_pipelines", "trust_remote_code"})
 WITHOUT_EFFECT = ASKS_FOR_CODE | BOOKKEEPING | TRAINING | TASKS | DEAD
 
 
-FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {
-        **encoder_decoders.BART_FAMILIES,
-        **encoder_decoders.T5_FAMILIES,
-        **gpt.FAMILIES,
-        **llama_like.FAMILIES,
-        **gpt.NEOX_FAMILIES,
-        **bert.FAMILIES,
-    }
+FAMILIES: Mapping[str, Family] = (
+    encoders.BART_FAMILIES | encoders.T5_FAMILIES | decoders.FAMILIES | encoders.BERT_FAMILIES
 )
 
 
@@ -162,18 +142,25 @@ class _Import:
     answers: Mapping[str, Any]
 
     def done(self) -> Imported:
-        found, said = self._body()
-        own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
-        how, undone = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        family, settings = self.family, self.settings
+        table = family.table if isinstance(family.table, KeyTable) else family.table(settings)
+        found, said = settled(table, self.weights, settings, partial(family.said, settings), tied=family.tied)
+        settings.check_all_asked({*WITHOUT_EFFECT, *family.known, *folder_texts.IN_CONFIG})
+        own = _record(self.files, GENERATION) if self.files.has(GENERATION) else None
+        how, undone = folder_texts.read_generation(own, self.record, family.ids, label=self.files.name)
         how, beyond = _within(how, min(said["src_vocab_size"].value, said["tgt_vocab_size"].value))
         ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
-        chosen = self._chosen(said, ids)
-        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_tokenizers.around(chosen, ids)
-        asked = list(chosen.asked)
-        end = folder_tokenizers.end_of(said, writes=bool(said["n_decoder_layers"].value))
+        chosen, languages = self._chosen(said, ids)
+        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_texts.around(chosen, ids)
+        why = say("the tokenizer supports many languages, and the language cannot be inferred from the text")
+        asked = [ask(key, why, *languages) for key in LANGUAGES] if chosen is None else []
+        end = folder_texts.end_of(said, writes=bool(said["n_decoder_layers"].value))
         of_ids = {name for name in beyond if name in SPECIAL_IDS and said[name] is ids[name]}
-        self._check_answers({*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if chosen.languages else ())})
+        needed = {*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if languages else ())}
+        for name, value in self.answers.items():
+            if name not in needed:  # it would have no effect
+                raise CheckpointError("{label}: {problem}.", label=self.files.name, problem=not_asked(name, value))
         for name in of_ids & self.answers.keys():
             said[name] = Known(self.answers[name], YOU, "answered")
         if "eos_id" not in of_ids & self.answers.keys():
@@ -182,24 +169,22 @@ class _Import:
             asked.append(ask("decoder_start_id", said["decoder_start_id"].evidence))
         if said["decoder_start_id"].value is None:
             said["decoder_start_id"] = said["eos_id" if said["bos_id"].value is None else "bos_id"]
-        config, facts = config_of(said, label=self.files.name), {"n_heads": said["n_heads"].value}
-        shapes, expected = keys.shapes(found, self.weights, facts), expected_shapes(config)
-        check_agreement(found, self.weights, shapes, expected)
-        names = {one.name for one in asked}
-        read = reported(said)
-        fields = [*(one for one in read if one.name not in names), *asked]
         code = [
             say("{key} in config.json is ignored: no code from the folder is run.", key=key)
             for key in self.record
             if key in ASKS_FOR_CODE
         ]
-        notes = (*code, *self._of_length(said), *undone, *chosen.notes, *(one.evidence for one in beyond.values()))
-        report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
-        report = replace(report, source=self.files.name)
-        if asked or chosen.vocabularies is None:
-            return Imported(report, None)
-        card = {"title": self.files.name, "description": f"A {self.family.name} model."}
-        return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.weights.again))
+        if said["positions"].value == "rotary" and decoders.grows(self.record):
+            length = say(
+                "Rotary positions are scaled dynamically: beyond {n:,} tokens, the original program changes the "
+                "angles by which it rotates queries and keys. This program does not, so outputs end at that length.",
+                n=said["max_len"].value,
+            )
+            code.append(length)
+        stored, told = (chosen.stored, chosen.notes) if chosen else (None, ())
+        notes = (*code, *undone, *told, *(one.evidence for one in beyond.values()))
+        label, kind = self.files.name, family.name
+        return imported(found, self.weights, said, stored, label=label, kind=kind, notes=notes, asked=asked)
 
     def _forced(self, ids: Fields, said: Fields) -> Fields:
         """The ids, with those that an output begins with where one is begun."""
@@ -212,34 +197,6 @@ class _Import:
                 found=forced[0],
             )
         return ids if said["n_decoder_layers"].value else {**ids, "forced_ids": fixed(())}
-
-    def _of_length(self, said: Fields) -> list[Sentence]:
-        if said["positions"].value != "rotary" or not grows(self.record):
-            return []
-        return [
-            say(
-                "Rotary positions are scaled dynamically: beyond {n:,} tokens, the original program changes the "
-                "angles by which it rotates queries and keys. This program does not, so outputs end at that length.",
-                n=said["max_len"].value,
-            )
-        ]
-
-    def _body(self) -> tuple[Match, dict[str, Known]]:
-        """What the tensors become, and the fields of the config that are not about ids."""
-        table = self.family.table
-        found = keys.match(table if isinstance(table, KeyTable) else table(self.settings), list(self.weights.tensors))
-        said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
-        has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
-        with within(self.weights.label):
-            found, tables = settle_tables(
-                found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
-            )
-        if "mlm_head" in said:
-            tables["output_bias"] = said["mlm_head"]  # no model with such a head is without
-        found, sinusoids = settle_sinusoids(found, self.weights, said)
-        keys.check(found, label=self.weights.label)
-        self.settings.check_all_asked({*WITHOUT_EFFECT, *self.family.known, *generation.IN_CONFIG})
-        return found, {**said, **tables, **sinusoids, "normalisation": fixed(()), "max_len": at_most(said["max_len"])}
 
     def _check_rows(self, found: Match, said: Fields) -> None:
         """See that the tables have a row for each piece, before anything is made as large as config.json says."""
@@ -256,19 +213,13 @@ class _Import:
                     evidence=size.evidence,
                 )
 
-    def _chosen(self, said: Fields, ids: Fields) -> folder_tokenizers.Chosen:
+    def _chosen(self, said: Fields, ids: Fields) -> tuple[Tokenizers | None, tuple[str, ...]]:
         sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
         names = self.family.vocabularies
         if "mbart50" in names:  # the same files: they differ in where the language stands
             names = ("mbart50",) if ids["decoder_start_id"].value == ids["eos_id"].value else ("mbart",)
         special = {ids[name].value for name in ("pad_id", "bos_id", "eos_id", "decoder_start_id")} - {None}
-        return folder_tokenizers.choose(self.files, names, sizes, self.answers, special)
-
-    def _check_answers(self, needed: set[str]) -> None:
-        """Refuse an answer that nothing asks for: it would have no effect."""
-        for name, value in self.answers.items():
-            if name not in needed:
-                raise CheckpointError("{label}: {problem}.", label=self.files.name, problem=not_asked(name, value))
+        return folder_texts.choose(self.files, names, sizes, self.answers, special)
 
     def _end(self, said: Fields, asked: list[Field]) -> Known:
         """The id that ends an output, which nothing says."""

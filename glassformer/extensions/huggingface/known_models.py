@@ -62,9 +62,9 @@ def known_models() -> Mapping[str, ModelConfig]:
     found = {}
     for name, one in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
         family, head = FAMILIES[one["family"]], bool(one.get("head"))
-        said = family.fields(Settings(one["config"], label=name), ("mlm_head.",) if head else ())
+        said = family.said(Settings(one["config"], label=name), ("mlm_head.",) if head else ())
         # All have one table for both sides; an MLM head has a bias for each token, the others' outputs have none.
-        said |= always(**family.always, shared_vocab=True, tie_output=family.tied, output_bias=head)
+        said |= always(shared_vocab=True, tie_output=family.tied, output_bias=head)
         said |= always(pad_id=0, bos_id=1, eos_id=2, decoder_start_id=1, unk_id=None)  # as good as any other
         found[name] = config_of(said, label=name)
     return found

@@ -11,7 +11,7 @@ from glassformer.charts.theme import capitalised
 from glassformer.extensions.importers import imported_model, third_party_models
 from glassformer.extensions.importers.library.answer_ranking import NOT_TRIED, best_answers
 from glassformer.extensions.importers.library.import_inputs import MAY_BE_NONE
-from glassformer.extensions.importers.library.kept_answers import YOU, as_told
+from glassformer.extensions.importers.library.kept_answers import YOU, as_said, as_told
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import NO_EMBEDDINGS, Choice, Field, ImportReport
 from glassformer.extensions.importers.library.unknown_tensors import IGNORED
@@ -107,15 +107,11 @@ def value(name: str, found: Any) -> str:
         return say("{title} ({name})", title=language_name(found), name=found)
     if (name, found) in _VALUES:
         return _VALUES[name, found]
-    if name == "score_scale" and found == 1:
-        return say("none: q·k is not scaled (factor 1)")
     if name == "score_scale":
-        return as_told(name, found)
+        return say("none: q·k is not scaled (factor 1)") if found == 1 else as_told(name, found)
     if isinstance(found, bool):
         return say("yes") if found else say("no")
-    if found is None:
-        return say("none")
-    return found if isinstance(found, str) else json.dumps(found)
+    return say("none") if found is None else as_said(found)
 
 
 NOT_YET: Final = say("choose …")
@@ -147,15 +143,16 @@ def questions(entry: Entry, report: ImportReport) -> None:
         if best:
             asked = (one for one in report.asked if one.name == IGNORED)  # of the tensors that it may do without, all
             best += tuple((one.name, ",".join(choice.value for choice in one.choices)) for one in asked)
+        said = say(
+            "Compare the choices first. This button then selects the combination of answers with the lowest loss."
+        )
         st.button(
             say("Use the best-ranked answers"),
             key=FIRST_OF_EACH,
             disabled=not best,
             on_click=_answer_all,
             args=(entry.name, best),
-            help=say(
-                "Compare the choices first. This button then selects the combination of answers with the lowest loss."
-            ),
+            help=said,
         )
         forget(entry)
     found = [one for one in report.fields if _is_question(one)]
@@ -266,12 +263,11 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
     names = ("pieces",) if shared else SIDES
     st.subheader(say("How texts are split into tokens"))
-    st.caption(
-        say(
-            "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, "
-            "starting from the folder of checkpoints."
-        )
+    said = say(
+        "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, starting "
+        "from the folder of checkpoints."
     )
+    st.caption(said)
     beside = NO_FILE
     if report.pieces:
         beside = say("{files} (next to the weights)", files=", ".join(report.pieces))
@@ -393,40 +389,31 @@ def summary(report: ImportReport) -> None:
         st.error(NO_EMBEDDINGS)
         return
     asked = {one.name for one in report.asked}
-    _names(
-        () if asked & set(PARTS) else report.missing,  # the questions are about them
-        say_n(
-            "{n} tensor is missing, so the model cannot be opened.",
-            "{n} tensors are missing, so the model cannot be opened.",
-            len(report.missing),
-        ),
+    missing = say_n(
+        "{n} tensor is missing, so the model cannot be opened.",
+        "{n} tensors are missing, so the model cannot be opened.",
+        len(report.missing),
     )
-    _names(
-        report.left_over,
-        say_n(
-            "{n} tensor has no known meaning. The model might be misread, so it cannot be opened.",
-            "{n} tensors have no known meaning. The model might be misread, so it cannot be opened.",
-            len(report.left_over),
-        ),
+    unknown = say_n(
+        "{n} tensor has no known meaning. The model might be misread, so it cannot be opened.",
+        "{n} tensors have no known meaning. The model might be misread, so it cannot be opened.",
+        len(report.left_over),
     )
+    _names(() if asked & set(PARTS) else report.missing, missing)  # the questions are about them
+    _names(report.left_over, unknown)
 
 
 def details(report: ImportReport) -> None:
     """Draw the fields and the tensors, folded."""
     with st.expander(_counted_fields(report)):
-        _table(
-            FIELD_ROWS,
-            [say("Field"), say("Value"), say("How"), say("Evidence")],
-            report.field_rows(),
-            _counted_fields(report),
-        )
+        table = frame(report.field_rows(), columns=[say("Field"), say("Value"), say("How"), say("Evidence")])
+        alt: str = _counted_fields(report)
+        st.container(key=FIELD_ROWS).dataframe(table, hide_index=True, row_height=29, alt=alt)
     with st.expander(_counted_tensors(report)):
-        _table(
-            TENSOR_ROWS,
-            [say("Tensor"), say("Type and shape"), say("What became of the tensor"), say("How, or why")],
-            report.rows(),
-            say("Every tensor in the file and what became of it. Tensors that occur in every layer share one row."),
-        )
+        columns = [say("Tensor"), say("Type and shape"), say("What became of the tensor"), say("How, or why")]
+        alt = say("Every tensor in the file and what became of it. Tensors that occur in every layer share one row.")
+        table = frame(report.rows(), columns=columns)
+        st.container(key=TENSOR_ROWS).dataframe(table, hide_index=True, row_height=29, alt=alt)
         filled = [say("“{name}”: {how}", name=name, how=how) for name, how in report.filled_rows()]
         if filled:
             said = say(
@@ -434,11 +421,6 @@ def details(report: ImportReport) -> None:
                 names=joined("; ", filled[:MOST_NAMES]),
             )
             st.caption(drawing.plain(said))
-
-
-def _table(key: str, columns: list[str], rows: Sequence[Sequence[str]], alt: str) -> None:
-    table = frame([list(row) for row in rows], columns=columns)
-    st.container(key=key).dataframe(table, hide_index=True, row_height=29, alt=alt)
 
 
 def _names(names: Sequence[str], said: Sentence) -> None:
@@ -459,7 +441,7 @@ def _counted_fields(report: ImportReport) -> Sentence:
 
 def _counted_tensors(report: ImportReport) -> Sentence:
     fates = Counter(
-        "reshaped" if one.fate == "renamed" and one.reshape else "kept" if one.fate == "renamed" else one.fate
+        "reshaped" if one.fate == "renamed" and one.how else "kept" if one.fate == "renamed" else one.fate
         for one in report.file_tensors
     )
     return say("Tensors: {renamed} renamed ({reshaped} of them also reshaped), {ignored} ignored, {missing} "

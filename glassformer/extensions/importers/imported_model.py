@@ -49,20 +49,12 @@ def trying(entry: Entry) -> Checkpoint | None:
         return None
     for warning in checkpoint.warnings:
         st.warning(drawing.with_code(warning), icon=":material/warning:")
-    text = st.text_input(
-        say("Sentence"),
-        key=TEXT,
-        label_visibility="collapsed",
-        placeholder=say("Type ids, such as 5 17 3, then press Enter")
-        if isinstance(checkpoint.src_tokenizer, RawIds)
-        else say("Type a text, then press Enter"),
-    )
+    says, most = say("Type a text, then press Enter"), min(MOST_NEW, checkpoint.config.max_len)
+    if isinstance(checkpoint.src_tokenizer, RawIds):
+        says = say("Type ids, such as 5 17 3, then press Enter")
+    text = st.text_input(say("Sentence"), key=TEXT, label_visibility="collapsed", placeholder=says)
     if text.strip():
-        trace = attempt(
-            lambda: loading.runner().trace(
-                checkpoint, checkpoint.query(text, max_new=min(MOST_NEW, checkpoint.config.max_len))
-            )
-        )
+        trace = attempt(lambda: loading.runner().trace(checkpoint, checkpoint.query(text, max_new=most)))
         if trace is not None:
             _result(checkpoint, trace)
     return checkpoint
@@ -75,25 +67,21 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     if parts.fills:
         st.info(say("This model fills in hidden tokens. Hide a token on the page Translate."))
     elif not parts.writes:
-        st.info(
-            say(
-                "This encoder-only model generates no output. The other pages show how the model processes the "
-                "sentence."
-            )
+        said = say(
+            "This encoder-only model generates no output. The other pages show how the model processes the sentence."
         )
+        st.info(said)
     if not parts.writes:
         return
     with st.container(border=True):
         st.markdown(drawing.plain(trace.output_text) or say("The output is empty."))
     if trace.n_steps:
-        said = [
-            say(
-                "The model gave the tokens of its output a mean probability of {probability:.3f} (geometric mean).",
-                probability=float(np.exp(trace.log_prob / trace.n_steps)),
-            ),
-            say("If the output makes no sense or repeats one token again and again, one of the answers is wrong."),
-        ]
-        st.caption(drawing.plain(joined(" ", said)))
+        mean = say(
+            "The model gave the tokens of its output a mean probability of {probability:.3f} (geometric mean).",
+            probability=float(np.exp(trace.log_prob / trace.n_steps)),
+        )
+        hint = say("If the output makes no sense or repeats one token again and again, one of the answers is wrong.")
+        st.caption(drawing.plain(joined(" ", [mean, hint])))
 
 
 TEXTS, SCORED, SCORE = "score_texts", "scored_choices", "score_choices"
@@ -316,7 +304,8 @@ def _take() -> None:
 
 
 def _nowhere(path: str) -> str:
-    return third_party_models.fault(path.strip()) or say(
+    found = third_party_models.find(path.strip())
+    return (found and found.error) or say(
         "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
         "config.json, or a file of weights. A path can have at most {most} characters.",
         most=MAX_NAME,

@@ -7,7 +7,7 @@ answers to the report's questions; they are kept like answers, so a URL has all 
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from glassformer.server.parts import ServerPart
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.link import MAX_NAME, Answer, Answers, read_answers, write_answers
+from glassformer.state.link import MAX_NAME, Answers, read_answers, write_answers
 from transformer.analysis.losses import samples_of
 from transformer.checkpoint.free_memory import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
@@ -67,20 +67,8 @@ def listed() -> dict[str, Entry]:
     return {entry.name: entry for entry in loading.entries() if entry.error is None and entry.holds == HOLDS}
 
 
-def at(path: str) -> Entry | None:
-    """What lies at a path, whole or from a folder of checkpoints on; None if no model lies inside such a folder."""
-    found = listed().get(path) or _at(path)
-    return found if found is not None and found.error is None else None
-
-
-def fault(path: str) -> str | None:
-    """Why a file at a path does not open, if it is another program's; None if that is not known."""
-    found = _at(path)
-    return None if found is None else found.error
-
-
-def _at(path: str) -> Entry | None:
-    """What another program saved at a path, whether it opens or not."""
+def find(path: str) -> Entry | None:
+    """What another program saved at a path, from a folder of checkpoints on, whether it opens or not."""
     for root in loading.folders():
         try:
             inside = root.resolve(strict=True)
@@ -121,16 +109,9 @@ def scored(
     gets how many combinations were tried, and the most there can be.
     """
     samples = samples_of(texts, label=say("The sentences"))
-    source, root, _, written = _which(entry, given)
-    asked = ImportRequest(Path(source), *_said(root, written), Path(root))
     with _ONE_SCORED:
+        asked = _request(_which(entry, given))
         return opening.ranked(asked, report, samples, progress=progress, device=server_options.device())
-
-
-def opened(content_hash: str) -> Checkpoint | None:
-    """One that was opened, again; None for any other checkpoint."""
-    which = _opened().get(content_hash)
-    return None if which is None else _open(which)
 
 
 def forget(folder: Path) -> None:
@@ -195,28 +176,27 @@ def _opened() -> dict[str, _Which]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _examine(source: str, root: str, sign: Signature, given: str) -> Imported:
     with _ONE_AT_A_TIME:
-        answers, files = _said(root, given)
-        return opening.preview(Path(source), answers=answers, given=files, inside=Path(root))
+        return opening.previewed(_request((source, root, sign, given)))
 
 
 def _open(which: _Which) -> Checkpoint:
-    source, root, _, given = which
-
     def read(progress: Progress) -> Checkpoint:
-        answers, files = _said(root, given)
-        device, inside = server_options.device(), Path(root)
-        return load(Path(source), answers=answers, given=files, inside=inside, progress=progress, device=device)
+        asked, device = _request(which), server_options.device()
+        inside = asked.inside
+        return load(source, answers=asked.answers, given=asked.given, inside=inside, progress=progress, device=device)
 
-    return loading.in_memory(("foreign", *which), Path(source), read)
+    source = Path(which[0])
+    return loading.in_memory(("foreign", *which), source, read)
 
 
-def _said(root: str, given: str) -> tuple[Mapping[str, Answer], ImportInputs]:
-    """The answers to questions, and the files that were given."""
+def _request(which: _Which) -> ImportRequest:
+    """What is to be opened, with the answers to questions, and the files that were given."""
+    source, root, _, given = which
     answers = dict(read_answers(given) or ())
     files: dict[str, Any] = {
         name: _inside(Path(root), str(answers.pop(name))) for name in TOKENIZERS if name in answers
     }
-    return answers, ImportInputs(**files)
+    return ImportRequest(Path(source), answers, ImportInputs(**files), Path(root))
 
 
 def _inside(root: Path, name: str) -> Path:
@@ -236,8 +216,9 @@ class ImportersSource(Source):
     holds = HOLDS
 
     def at(self, name: str) -> Entry | None:
-        """What lies at a path."""
-        return at(name)
+        """What lies at a path, whole or from a folder of checkpoints on; None of what does not open."""
+        found = listed().get(name) or find(name)
+        return found if found is not None and found.error is None else None
 
     def brought(self, name: str) -> bool:
         """Whether a name is that of a model which did not lie in a folder of checkpoints."""
@@ -274,7 +255,8 @@ class ImportersSource(Source):
 
     def opened(self, content_hash: str) -> Checkpoint | None:
         """With the answers that it was opened with."""
-        return opened(content_hash)
+        which = _opened().get(content_hash)
+        return None if which is None else _open(which)
 
     def label(self, entry: Entry) -> str | None:
         """Whose it is."""
@@ -288,25 +270,23 @@ class ImportersSource(Source):
     def explain(self) -> None:
         """Which formats, families and endings may lie in a folder of checkpoints, and how they get there."""
         with st.expander(say("Models from other programs")):
-            st.markdown(
-                say(
-                    "You can put models saved by other programs into the same folders. They open without those "
-                    "programs. The “Open a checkpoint” page shows what it recognised and asks you for any information "
-                    "that the files lack."
-                )
+            said = say(
+                "You can put models saved by other programs into the same folders. They open without those programs. "
+                "The “Open a checkpoint” page shows what it recognised and asks you for any information that the "
+                "files lack."
             )
+            st.markdown(said)
             for said, example, families in filter(None, (one.told() for one in readers())):
                 st.markdown(said)
                 st.code(example, language="python")
                 st.table(table(families), hide_header=True)
-            st.markdown(
-                say(
-                    "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
-                    "or is built around `torch.nn.Transformer`. The file does not contain everything that the model "
-                    "needs, such as the number of heads. Put the tokenizer next to it.",
-                    suffixes=", ".join(SUFFIXES),
-                )
+            said = say(
+                "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, or "
+                "is built around `torch.nn.Transformer`. The file does not contain everything that the model needs, "
+                "such as the number of heads. Put the tokenizer next to it.",
+                suffixes=", ".join(SUFFIXES),
             )
+            st.markdown(said)
             st.code(FILE, language="python")
 
 

@@ -20,8 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from glassformer.extensions.tokenizers.piece_rows import Way
-from glassformer.extensions.tokenizers.vocabulary_files import MAX_CHARACTERS, Files, json_record, within
+from glassformer.extensions.tokenizers.vocabulary import MAX_CHARACTERS, Files, Way, json_record, within
 from transformer.errors import TokenizerError, shown
 from transformer.i18n import Sentence, say
 from transformer.text.sentencepiece_check import MAX_PIECES
@@ -33,31 +32,22 @@ _DECODER, _SEVERAL = "added_tokens_decoder", ("additional_special_tokens", "extr
 MAX_CODE = 40  # characters of a language
 
 
-@dataclass(frozen=True)
-class Added:
-    """A piece that was added to a vocabulary; field names as in the library."""
+@dataclass(frozen=True, kw_only=True)
+class Added(Way):
+    """A piece that was added to a vocabulary."""
 
     content: str  # the piece, as typed
     id: int  # its row
     special: bool = False  # has no text of its own
-    lstrip: bool = False  # strips the spaces before it
-    rstrip: bool = False  # strips the spaces after it
-    single_word: bool = False  # not found inside a word
-    # Searched for in the normalised text, which may be lower-case.
-    normalized: bool = False
 
     def __post_init__(self) -> None:
         with within(say("the added token {piece}", piece=shown(self.content))):
             _check_values(self)
 
-    @property
-    def way(self) -> Way:
-        """How it is found in a text."""
-        return Way(self.lstrip, self.rstrip, self.single_word, self.normalized)
-
     def said(self) -> dict[str, Any]:
         """The fields that are not at their defaults, for JSON."""
-        return {name: value for name, value in asdict(self).items() if value is not False}
+        values = {"content": self.content, "id": self.id, "special": self.special, **asdict(self)}
+        return {name: value for name, value in values.items() if value is not False}
 
 
 def added_from(listed: object) -> tuple[Added, ...]:
@@ -275,5 +265,5 @@ def _table(name: str) -> dict[str, str]:
     return dict(line.split("\t") for line in lines)
 
 
-_CODES = _table("language_codes.tsv")  # of each family, in the order of the ids
-MBART, MBART_50, M2M100, NLLB = (tuple(_CODES[family].split()) for family in ("mbart", "mbart50", "m2m100", "nllb"))
+# Of each family, in the order of the ids.
+LANGUAGE_CODES = {family: tuple(codes.split()) for family, codes in _table("language_codes.tsv").items()}

@@ -36,12 +36,11 @@ from itertools import groupby
 
 import sentencepiece
 
-from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable, Way, padded
+from glassformer.extensions.tokenizers.vocabulary import Pair, PieceRows, Token, VocabularyTable, Way, padded, within
+from transformer.errors import ClauseError, shown
 from transformer.text import sentencepiece_check
 from transformer.text.subword_sampling import merged
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer, Wrapping
-
-Pair = tuple[str, str]
 
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
@@ -82,6 +81,20 @@ def as_bytes(piece: str) -> bytes:
         return bytes(map(BYTES.__getitem__, piece))
     except KeyError:
         return piece.encode()
+
+
+def check_bytes(pieces: Sequence[str], name: str) -> None:
+    """Make sure that a vocabulary over bytes has every byte, so that it can read any text."""
+    known = set(pieces)
+    with within(name):
+        for byte, sign in SIGNS.items():
+            if sign not in known:
+                raise ClauseError(
+                    "has no token for the byte {byte} (written {sign}); a byte vocabulary needs a token for each of "
+                    "the 256 bytes",
+                    byte=f"0x{byte:02X}",
+                    sign=shown(sign),
+                )
 
 
 def for_people(content: bytes) -> str:
@@ -140,7 +153,7 @@ class ByteTokenizer(PieceRows):
         first = FIRST_BYTE + 256
         typed = {name: i for i, name in enumerate(names)} | {name: first + k for k, name in enumerate(sentinels)}
         special = {*range(FIRST_BYTE), *range(first, len(pieces))}
-        ways = dict.fromkeys(names, Way(eats_before=True, eats_behind=True))
+        ways = dict.fromkeys(names, Way(lstrip=True, rstrip=True))
         super().__init__(VocabularyTable(pieces, special, typed, ways, Wrapping(after=(1,))))
 
     def _split(self, text: str) -> Iterable[Token]:
@@ -253,6 +266,7 @@ _CHINESE = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+_BREAKS = frozenset("\t\n\r")
 # A text that is joined has no space before these.
 _TIGHT = (" .", " ?", " !", " ,", " n't", " 'm", " 's", " 've", " 're")
 
@@ -267,23 +281,14 @@ class Cleaning:
 
     def clean(self, text: str) -> str:
         """The normalised text, before it is split into words."""
-        text = "".join(" " if _is_space(c) else c for c in text if not _is_noise(c))
+        # Control, format and private characters go, and U+FFFD.
+        kept = (c for c in text if c in _BREAKS or not (c == "\ufffd" or unicodedata.category(c)[0] == "C"))
+        text = "".join(" " if c in _BREAKS or unicodedata.category(c)[0] == "Z" else c for c in kept)
         if self.chinese:
             text = "".join(f" {c} " if any(first <= ord(c) <= last for first, last in _CHINESE) else c for c in text)
         if self.lower_case if self.strip_accents is None else self.strip_accents:
             text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         return "".join(c.lower() for c in text) if self.lower_case else text  # one by one: a last sigma is as any
-
-
-def _is_space(character: str) -> bool:
-    return character in "\t\n\r" or unicodedata.category(character) in ("Zs", "Zl", "Zp")
-
-
-def _is_noise(character: str) -> bool:
-    """Whether a character is a control or format character, private, or U+FFFD."""
-    if character in "\t\n\r":
-        return False
-    return character == "\ufffd" or unicodedata.category(character)[0] == "C"
 
 
 def _is_punctuation(character: str) -> bool:

@@ -9,36 +9,25 @@ family and the options:
     {"family": "nllb", "options": {"source_language": "eng_Latn", "target_language": "fra_Latn"}}
 
 Sources: Hugging Face's transformers 5.23, with which the tests compare every family; for the algorithms see the
-modules `subword_tokenizers`, `tokenizers_library` and `vocabulary_files`.
+modules `subword_tokenizers`, `tokenizers_library` and `vocabulary`.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
-from glassformer.extensions.tokenizers.options import M2M100, MBART, MBART_50, NLLB, Options, options_from
-from glassformer.extensions.tokenizers.piece_rows import VocabularyTable, Way, padded, unused
-from glassformer.extensions.tokenizers.subword_tokenizers import (
-    LANGUAGE,
-    BytePairTokenizer,
-    ByteTokenizer,
-    Cleaning,
-    MappedTokenizer,
-    UnchangedTokenizer,
-    WordPieceTokenizer,
-    as_bytes,
-    for_people,
-)
-from glassformer.extensions.tokenizers.vocabulary_files import Files, ListTokenizer, json_record, within
+from glassformer.extensions.tokenizers import subword_tokenizers as subword
+from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
+from glassformer.extensions.tokenizers.options import LANGUAGE_CODES, Options, options_from
+from glassformer.extensions.tokenizers.vocabulary import Files, ListTokenizer, VocabularyTable, padded, unused, within
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
 from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, RawIds, Tokenizer, Wrapping
 
 Two = tuple[AnyTokenizer, AnyTokenizer]
+Place = Literal["before", "after", "start"]  # of a language
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # the first rows of models trained with fairseq
 PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # rows used in training
@@ -51,39 +40,30 @@ LARGE = {tokenizers_library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
 def marian(files: Files, options: Options) -> Two:
     """Marian: pieces from source.spm and target.spm, ids from vocab.json alone, then `</s>`."""
     source, target = sentencepiece(files, "source.spm"), sentencepiece(files, "target.spm")
-    names = vocabulary_files.id_table(files, "vocab.json")
-    src = _of_vocabulary(names, "vocab.json", source, target, options)
-    if "target_vocab.json" not in files:
-        return src, _of_vocabulary(names, "vocab.json", target, target, options)
-    names = vocabulary_files.id_table(files, "target_vocab.json")
-    return src, _of_vocabulary(names, "target_vocab.json", target, target, options, size=options.target_size)
+    names, file = vocabulary.id_table(files, "vocab.json"), "vocab.json"
+    src = _of_vocabulary(names, file, source, target, options)
+    if "target_vocab.json" in files:
+        names, file = vocabulary.id_table(files, "target_vocab.json"), "target_vocab.json"
+        options = replace(options, size=options.target_size or options.size)
+    return src, _of_vocabulary(names, file, target, target, options)
 
 
 def _of_vocabulary(
-    names: Sequence[str],
-    file: str,
-    splitting: Tokenizer,
-    joining: Tokenizer,
-    options: Options,
-    *,
-    size: int | None = None,
-) -> MappedTokenizer:
+    names: Sequence[str], file: str, splitting: Tokenizer, joining: Tokenizer, options: Options
+) -> subword.MappedTokenizer:
     ids = {name: i for i, name in enumerate(names)}
     unknown = id_of(ids, "<unk>", file)
     after = () if options.end is False else (id_of(ids, "</s>", file),)
     typed: dict[str, int] = {name: ids[name] for name in FAIRSEQ[1:] if name in ids}
-    spoken = [name for name in names if LANGUAGE.fullmatch(name)]
+    spoken = [name for name in names if subword.LANGUAGE.fullmatch(name)]
     before: tuple[int, ...] = ()
     if options.target_language and spoken:
         known = [name[2:-2] for name in spoken]
         before = (_language(options.target_language, known, [ids[name] for name in spoken]),)
-    special = {*typed.values(), *(ids[name] for name in spoken)}
-    return MappedTokenizer(
-        table_of(names, options, special=special, typed=typed, wrapping=Wrapping(before, after), size=size),
-        splitting,
-        lambda _, piece: ids.get(piece, unknown),
-        joining=joining,
-        language_first=True,
+    languages = [ids[name] for name in spoken]
+    table = table_of(names, options, typed=typed, untyped=languages, wrapping=Wrapping(before, after))
+    return subword.MappedTokenizer(
+        table, splitting, lambda _, piece: ids.get(piece, unknown), joining=joining, language_first=True
     )
 
 
@@ -92,11 +72,9 @@ def t5(files: Files, options: Options) -> Two:
     model = sentencepiece(files, "spiece.model")
     extra = [f"<extra_id_{k}>" for k in reversed(range(options.extra_ids))]
     names = [*model.pieces, *(name for name in extra if model.id_of(name) is None)]
-    special = {*special_of(model), *range(model.size, len(names))}
-    typed = {names[i]: i for i in special}
-    wrapping = Wrapping(after=(id_in(model, "</s>"),))
-    table = table_of(names, options, special=special, typed=typed, wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda i, _: i))
+    typed = {names[i]: i for i in (*special_of(model), *range(model.size, len(names)))}
+    table = table_of(names, options, typed=typed, wrapping=Wrapping(after=(id_in(model, "</s>"),)))
+    return _both(subword.MappedTokenizer(table, model, lambda i, _: i))
 
 
 def pegasus(files: Files, options: Options) -> Two:
@@ -104,55 +82,50 @@ def pegasus(files: Files, options: Options) -> Two:
     model = sentencepiece(files, "spiece.model")
     names = [*model.pieces[:2], *PEGASUS, *model.pieces[2:]]
     offset = len(PEGASUS)
-    special = {*(i if i < 2 else i + offset for i in special_of(model)), *range(2, 2 + offset)}
-    typed = {names[i]: i for i in special}
-    wrapping = Wrapping(after=(id_in(model, "</s>"),))
-    table = table_of(names, options, special=special, typed=typed, mask="<mask_2>", wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda i, _: i if i < 2 else i + offset))
+    special = (*(i if i < 2 else i + offset for i in special_of(model)), *range(2, 2 + offset))
+    typed, wrapping = {names[i]: i for i in special}, Wrapping(after=(id_in(model, "</s>"),))
+    table = table_of(names, options, typed=typed, mask="<mask_2>", wrapping=wrapping)
+    return _both(subword.MappedTokenizer(table, model, lambda i, _: i if i < 2 else i + offset))
 
 
 def mbart(files: Files, options: Options) -> Two:
     """mBART of 25 languages: `X </s> language`; the target begins with its language."""
-    return _fairseq(files, options, MBART, place="start")
+    return _fairseq(files, options, "mbart", place="start")
 
 
 def mbart50(files: Files, options: Options) -> Two:
     """mBART-50: `language X </s>`; the target's language is written first."""
-    return _fairseq(files, options, MBART_50, place="before")
+    return _fairseq(files, options, "mbart50", place="before")
 
 
 def nllb(files: Files, options: Options) -> Two:
     """NLLB: `language X </s>`, in checkpoints of before April 2023 `X </s> language`."""
-    return _fairseq(files, options, NLLB, place="after" if options.legacy else "before")
+    return _fairseq(files, options, "nllb", place="after" if options.legacy else "before")
 
 
-def _fairseq(
-    files: Files, options: Options, codes: Sequence[str], *, place: Literal["before", "after", "start"]
-) -> Two:
+def _fairseq(files: Files, options: Options, family: str, *, place: Place) -> Two:
     """SentencePiece's ids plus one, except for the first pieces; then languages and `<mask>`."""
-    model = sentencepiece(files, "sentencepiece.bpe.model")
+    model, codes = sentencepiece(files, "sentencepiece.bpe.model"), LANGUAGE_CODES[family]
     names = [*FAIRSEQ, *model.pieces[3:], *codes, "<mask>"]
     first = model.size + 1
     typed = {name: i for i, name in enumerate(names) if i < len(FAIRSEQ) or i >= first}
     wrapping = _around(_asked(options, codes, range(first, first + len(codes))), place)
-    table = table_of(names, options, special=typed.values(), typed=typed, mask="<mask>", wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda i, _: i + 1 if i >= 3 else 3))
+    table = table_of(names, options, typed=typed, mask="<mask>", wrapping=wrapping)
+    return _both(subword.MappedTokenizer(table, model, lambda i, _: i + 1 if i >= 3 else 3))
 
 
 def m2m100(files: Files, options: Options) -> Two:
     """M2M100: pieces of sentencepiece.bpe.model, ids from vocab.json, then languages; `language X </s>`."""
     model = sentencepiece(files, "sentencepiece.bpe.model")
-    names = vocabulary_files.id_table(files, "vocab.json")
+    names = vocabulary.id_table(files, "vocab.json")
     ids = {name: i for i, name in enumerate(names)}
-    unknown = id_of(ids, "<unk>", "vocab.json")
-    end = id_of(ids, "</s>", "vocab.json")
-    codes = M2M100
+    unknown, end = (id_of(ids, name, "vocab.json") for name in ("<unk>", "</s>"))
+    codes = LANGUAGE_CODES["m2m100"]
     every = [*names, *(f"__{code}__" for code in codes)]
     typed = {name: i for i, name in enumerate(every) if i >= len(names) or name in FAIRSEQ}
-    asked = _asked(options, codes, range(len(names), len(every)))
-    wrapping = _around(asked, "before", end=end)
-    table = table_of(every, options, special=typed.values(), typed=typed, wrapping=wrapping)
-    return _both(MappedTokenizer(table, model, lambda _, piece: ids.get(piece, unknown), joining=model))
+    wrapping = _around(_asked(options, codes, range(len(names), len(every))), "before", end=end)
+    table = table_of(every, options, typed=typed, wrapping=wrapping)
+    return _both(subword.MappedTokenizer(table, model, lambda _, piece: ids.get(piece, unknown), joining=model))
 
 
 def gpt2(files: Files, options: Options) -> Two:
@@ -165,19 +138,19 @@ def roberta(files: Files, options: Options) -> Two:
     return _both(_byte_pairs(files, options, (*FAIRSEQ, "<mask>"), wrapped=True))
 
 
-def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapped: bool) -> BytePairTokenizer:
-    names = vocabulary_files.id_table(files, "vocab.json")
-    vocabulary_files.check_bytes(names, "vocab.json")
-    pairs = vocabulary_files.merges(files, "merges.txt", names)
+def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapped: bool) -> subword.BytePairTokenizer:
+    names = vocabulary.id_table(files, "vocab.json")
+    subword.check_bytes(names, "vocab.json")
+    pairs = vocabulary.merges(files, "merges.txt", names)
     ids = {name: i for i, name in enumerate(names)}
     typed = {name: ids[name] for name in special if name in ids}
     as_written = {*typed, *(one.content for one in options.added), *map(unused, range(len(names)))}
-    shown_names = [name if name in as_written else for_people(as_bytes(name)) for name in names]
+    shown_names = [name if name in as_written else subword.for_people(subword.as_bytes(name)) for name in names]
     start, end = (id_of(ids, name, "vocab.json") if wrapped else 0 for name in ("<s>", "</s>"))
     wrapping = Wrapping((start,), (end,)) if wrapped else _around_gpt2(ids, options)
-    table = table_of(shown_names, options, special=typed.values(), typed=typed, mask="<mask>", wrapping=wrapping)
+    table = table_of(shown_names, options, typed=typed, mask="<mask>", wrapping=wrapping)
     names = [*names, *(table.pieces[i] for i in range(len(names), len(table.pieces)))]
-    return BytePairTokenizer(table, names, pairs, leading_space=bool(options.leading_space))
+    return subword.BytePairTokenizer(table, names, pairs, leading_space=bool(options.leading_space))
 
 
 def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
@@ -190,50 +163,46 @@ def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
 def llama(files: Files, options: Options) -> Two:
     """LLaMA 2, Mistral, Gemma without a tokenizer.json: the ids of tokenizer.model unchanged, after `<s>`."""
     model = sentencepiece(files, "tokenizer.model")
-    special = special_of(model)
-    typed = {model.pieces[i]: i for i in special}
+    typed = {model.pieces[i]: i for i in special_of(model)}
     first = next((typed[name] for name in ("<s>", "<bos>") if name in typed), None)
     last = next((typed[name] for name in ("</s>", "<eos>") if name in typed), None)
     before = (first,) if first is not None and options.begin is not False else ()
     after = (last,) if last is not None and options.end else ()
-    table = table_of(model.pieces, options, special=special, typed=typed, wrapping=Wrapping(before, after))
-    return _both(UnchangedTokenizer(table, files["tokenizer.model"], leading_space=options.leading_space))
+    table = table_of(model.pieces, options, typed=typed, wrapping=Wrapping(before, after))
+    return _both(subword.UnchangedTokenizer(table, files["tokenizer.model"], leading_space=options.leading_space))
 
 
 def bert(files: Files, options: Options) -> Two:
     """BERT, DistilBERT: vocab.txt; `[CLS] X [SEP]`."""
-    names = vocabulary_files.listed(files, "vocab.txt")
+    names = vocabulary.listed(files, "vocab.txt")
     ids = {name: i for i, name in enumerate(names)}
     typed = {name: ids[name] for name in BERT if name in ids}
     unknown, first, last = (id_of(ids, name, "vocab.txt") for name in ("[UNK]", "[CLS]", "[SEP]"))
-    cleaning, wrapping = (
-        Cleaning(options.lower_case, options.strip_accents, options.chinese),
-        Wrapping((first,), (last,)),
-    )
-    table = table_of(names, options, special=typed.values(), typed=typed, wrapping=wrapping)
-    return _both(WordPieceTokenizer(table, names, unknown=unknown, cleaning=cleaning))
+    cleaning = subword.Cleaning(options.lower_case, options.strip_accents, options.chinese)
+    table = table_of(names, options, typed=typed, wrapping=Wrapping((first,), (last,)))
+    return _both(subword.WordPieceTokenizer(table, names, unknown=unknown, cleaning=cleaning))
 
 
 def plain_list(files: Files, options: Options) -> Two:
     """A list of characters or words, and another of the target where it has its own; nothing is put around a text."""
-    source = _listed(vocabulary_files.pieces_of(files), options, options.size)
+    source = _listed(vocabulary.pieces_of(files), options)
     if not {TARGET_LINES, TARGET_IDS} & files.keys():
         return _both(source)
-    names = vocabulary_files.pieces_of(files, TARGET_LINES, TARGET_IDS)
-    return source, _listed(names, options, options.target_size or options.size)
+    names = vocabulary.pieces_of(files, TARGET_LINES, TARGET_IDS)
+    return source, _listed(names, replace(options, size=options.target_size or options.size))
 
 
-def _listed(names: Sequence[str], options: Options, size: int | None) -> ListTokenizer:
+def _listed(names: Sequence[str], options: Options) -> ListTokenizer:
     ids = {name: i for i, name in enumerate(names)}
-    typed = {name: i for name, i in ids.items() if name in vocabulary_files.SPECIAL}
-    unknown = next((ids[name] for name in vocabulary_files.CALLED["unk_id"] if name in ids), None)
-    table = table_of(names, options, special=typed.values(), typed=typed, size=size)
-    return ListTokenizer(table, by_words=vocabulary_files.by_words(names), unknown=unknown)
+    typed = {name: i for name, i in ids.items() if name in vocabulary.SPECIAL}
+    unknown = next((ids[name] for name in vocabulary.CALLED["unk_id"] if name in ids), None)
+    table = table_of(names, options, typed=typed)
+    return ListTokenizer(table, by_words=vocabulary.by_words(names), unknown=unknown)
 
 
 def byt5(_: Files, options: Options) -> Two:
     """ByT5: bytes, and no file; ends with `</s>`."""
-    return _both(ByteTokenizer(options.size))
+    return _both(subword.ByteTokenizer(options.size))
 
 
 def any_json(files: Files, options: Options) -> Two:
@@ -241,17 +210,16 @@ def any_json(files: Files, options: Options) -> Two:
 
     Its template knows at most one language. If both languages are given, they go around the text instead.
     """
-    made = tokenizers_library.LibraryTokenizer(vocabulary_files.file(files, tokenizers_library.FILE), options.size)
+    made = tokenizers_library.LibraryTokenizer(vocabulary.file(files, tokenizers_library.FILE), options.size)
     if TARGET_JSON in files:
         size = options.target_size or options.size
-        return made, tokenizers_library.LibraryTokenizer(vocabulary_files.file(files, TARGET_JSON), size)
+        return made, tokenizers_library.LibraryTokenizer(vocabulary.file(files, TARGET_JSON), size)
     if not (options.source_language or options.target_language):
         return _both(made)
     codes = {name.strip("_"): i for name, i in made.languages().items()}
     asked = _asked(options, list(codes), list(codes.values()))
     end = made.id_of("</s>")
-    place: Literal["before", "after", "start"] = "after" if options.legacy else "before"
-    place = "start" if options.language_starts else place
+    place: Place = "start" if options.language_starts else "after" if options.legacy else "before"
     return _both(made.wrapped_in(_around(asked, place, end=2 if end is None else end)))
 
 
@@ -290,7 +258,7 @@ def _language(code: str, codes: Sequence[str], rows: Sequence[int]) -> int:
     return rows[codes.index(code)]
 
 
-def _around(asked: tuple[int, int], place: Literal["before", "after", "start"], *, end: int = 2) -> Wrapping:
+def _around(asked: tuple[int, int], place: Place, *, end: int = 2) -> Wrapping:
     source, target = asked
     if place == "before":
         return Wrapping((source,), (end,), forced=target)
@@ -303,20 +271,19 @@ def table_of(
     names: Sequence[str],
     options: Options,
     *,
-    special: Iterable[int],
     typed: Mapping[str, int],
+    untyped: Iterable[int] = (),
     mask: str = "",
     wrapping: Wrapping = NO_WRAPPING,
-    size: int | None = None,
 ) -> VocabularyTable:
     """The rows: the pieces of the files, added pieces, and names for rows without a piece.
 
-    `special` are the rows without text, `typed` the pieces that are found in typed text, of which `mask` strips the
-    spaces before it; `size` is the model's rows, if not as in the options. Refuses an added piece that conflicts with
-    the files, and too few rows.
+    `typed` are the pieces without text of their own that are found in typed text, of which `mask` strips the spaces
+    before it, `untyped` the rows of others. Refuses an added piece that conflicts with the files, and too few rows.
     """
     pieces = list(names)
-    own, typed, ways = {*special}, dict(typed), {mask: Way(eats_before=True)} if mask else {}
+    own, typed = {*typed.values(), *untyped}, dict(typed)
+    ways: dict[str, vocabulary.Way] = {mask: vocabulary.Way(lstrip=True)} if mask else {}
     for one in options.added:
         pieces += (unused(i) for i in range(len(pieces), one.id + 1))
         if one.id >= len(names):
@@ -329,10 +296,10 @@ def table_of(
                 i=one.id,
                 other=shown(names[one.id]),
             )
-        typed[one.content], ways[one.content] = one.id, one.way
+        typed[one.content], ways[one.content] = one.id, one
         own |= {one.id} if one.special else set()
     added = {one.id for one in options.added}
-    every = padded(pieces, size or options.size)
+    every = padded(pieces, options.size)
     own |= {i for i in range(len(names), len(every)) if i not in added}
     own |= {i for i, name in enumerate(names) if name == unused(i)}
     return VocabularyTable(every, own, typed, ways, wrapping)
@@ -340,8 +307,8 @@ def table_of(
 
 def sentencepiece(files: Files, name: str) -> Tokenizer:
     """A SentencePiece model among the files, tested first; TokenizerError if it is missing or unusable."""
-    model = vocabulary_files.file(files, name)
-    with vocabulary_files.within(name):
+    model = vocabulary.file(files, name)
+    with vocabulary.within(name):
         sentencepiece_check.check(model)
         return Tokenizer(model)
 
@@ -376,28 +343,31 @@ class Family:
     files: tuple[str, ...] = ()  # required
     may: tuple[str, ...] = ()  # optional
 
+    def there(self, names: Iterable[str]) -> list[str]:
+        """Its files among some names, the required ones first."""
+        names = {*names}
+        return [name for name in (*self.files, *self.may) if name in names]
+
 
 _ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
 _PAIRS = ("vocab.json", "merges.txt")
-FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {
-        "marian": Family(marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
-        "t5": Family(t5, _ONE_MODEL),
-        "pegasus": Family(pegasus, _ONE_MODEL),
-        "mbart": Family(mbart, _FAIRSEQ_MODEL),
-        "mbart50": Family(mbart50, _FAIRSEQ_MODEL),
-        "nllb": Family(nllb, _FAIRSEQ_MODEL),
-        "m2m100": Family(m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
-        "gpt2": Family(gpt2, _PAIRS),
-        "roberta": Family(roberta, _PAIRS),
-        "llama": Family(llama, ("tokenizer.model",)),
-        "bert": Family(bert, ("vocab.txt",)),
-        "byt5": Family(byt5),
-        "json": Family(any_json, (tokenizers_library.FILE,), (TARGET_JSON,)),
-        "list": Family(plain_list, may=(vocabulary_files.LINES, vocabulary_files.IDS, TARGET_LINES, TARGET_IDS)),
-        "raw": Family(raw_ids),
-    }
-)
+FAMILIES: Mapping[str, Family] = {
+    "marian": Family(marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
+    "t5": Family(t5, _ONE_MODEL),
+    "pegasus": Family(pegasus, _ONE_MODEL),
+    "mbart": Family(mbart, _FAIRSEQ_MODEL),
+    "mbart50": Family(mbart50, _FAIRSEQ_MODEL),
+    "nllb": Family(nllb, _FAIRSEQ_MODEL),
+    "m2m100": Family(m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
+    "gpt2": Family(gpt2, _PAIRS),
+    "roberta": Family(roberta, _PAIRS),
+    "llama": Family(llama, ("tokenizer.model",)),
+    "bert": Family(bert, ("vocab.txt",)),
+    "byt5": Family(byt5),
+    "json": Family(any_json, (tokenizers_library.FILE,), (TARGET_JSON,)),
+    "list": Family(plain_list, may=(vocabulary.LINES, vocabulary.IDS, TARGET_LINES, TARGET_IDS)),
+    "raw": Family(raw_ids),
+}
 FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family.files, *family.may))
 
 
@@ -417,14 +387,13 @@ class Vocabularies:
     def stored(self) -> dict[str, bytes]:
         """The files to write, `vocabulary.json` among them."""
         record = {"family": self.family, "options": self.options.said()}
-        family = FAMILIES[self.family]
-        own = {name: self.files[name] for name in (*family.files, *family.may) if name in self.files}
+        own = {name: self.files[name] for name in FAMILIES[self.family].there(self.files)}
         return {VOCABULARY: (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(), **own}
 
 
 def read_record(content: bytes) -> tuple[str, Options]:
     """The family and the options of a vocabulary.json; TokenizerError if they are unknown."""
-    record = json_record({VOCABULARY: content}, VOCABULARY)
+    record = vocabulary.json_record({VOCABULARY: content}, VOCABULARY)
     if not isinstance(record.get("options", {}), dict):
         raise TokenizerError("{file}: expected a JSON object, found {found}.", file=VOCABULARY, found=shown(record))
     family = record.get("family")
@@ -449,6 +418,6 @@ def opened(files: Files) -> tuple[Named, Named]:
     """The tokenizers of source and target, each with the file that lists its ids; one object if they are alike."""
     family, options = read_record(files[VOCABULARY])
     source, target = Vocabularies(family, options, files).open()
-    names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
+    names = FAMILIES[family].there(files) or [VOCABULARY]
     of_ids = [name for name in names if name.endswith("vocab.json")] or names
     return (of_ids[0], source), (of_ids[-1], target)

@@ -28,9 +28,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from glassformer.extensions.tokenizers.piece_rows import padded, unused
 from glassformer.extensions.tokenizers.subword_tokenizers import as_bytes, for_people
-from glassformer.extensions.tokenizers.vocabulary_files import within
+from glassformer.extensions.tokenizers.vocabulary import padded, unused, within
 from transformer import sandbox
 from transformer.errors import TokenizerError
 from transformer.text import sentencepiece_check
@@ -214,13 +213,8 @@ class LibraryTokenizer(AnyTokenizer):
         names = [unused(i) if name is None else name for i, name in enumerate(said["pieces"])]
         added: dict[int, bool] = {i: special for i, special in said["added"] if i < len(names)}
         self.continuation = said["continuation"]
-        pieces = padded(
-            [
-                for_people(as_bytes(name)) if said["over_bytes"] and i not in added else name
-                for i, name in enumerate(names)
-            ],
-            size,
-        )
+        as_it_is = added if said["over_bytes"] else range(len(names))
+        pieces = padded([name if i in as_it_is else for_people(as_bytes(name)) for i, name in enumerate(names)], size)
         self._count, self._unknown = len(names), said["unknown"]
         special = {i for i, is_special in added.items() if is_special} | {*range(len(names), len(pieces))}
         special |= {i for i, name in enumerate(names) if name == unused(i)}

@@ -72,14 +72,11 @@ def _try_out(tokenizer: Any) -> None:
     ids = list(pieces.values())
     for start in range(0, len(ids), ROW):
         tokenizer.decode(ids[start : start + ROW])
-    text = _sample() + " ".join(pieces)[:ENCODED]
+    codes = [*range(1, CHARACTERS), *range(CHARACTERS, 0x20000, 7)]
+    sample = "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
+    text = sample + " ".join(pieces)[:ENCODED]
     for start in range(0, len(text), ROW):
         tokenizer.decode(tokenizer.encode(text[start : start + ROW]).ids)
-
-
-def _sample() -> str:
-    codes = [*range(1, CHARACTERS), *range(CHARACTERS, 0x20000, 7)]
-    return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
 
 
 def _described(tokenizer: Any, record: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
@@ -155,23 +152,16 @@ def _answer(tokenizer: Any, request: dict[str, Any], limits: dict[str, Any]) -> 
         ids = found.ids
         if len(ids) > limits["tokens"]:
             return {"tokens": len(ids)}
-        return {"ids": ids, "unknown": _unknown(request, ids, found.offsets, limits["characters"])}
+        unknown, left = list[tuple[int, str]](), limits["characters"]  # the places of unknown pieces, with their texts
+        for place, (i, (start, end)) in enumerate(zip(ids, found.offsets, strict=True)):
+            if i == request["unknown"] and start < end <= start + left:
+                unknown.append((place, request["encode"][start:end]))
+                left -= end - start
+        return {"ids": ids, "unknown": unknown}
     except MemoryError:
         raise
     except BaseException as error:
         return {"refused": _reason(error)}
-
-
-def _unknown(
-    request: dict[str, Any], ids: list[int], offsets: list[tuple[int, int]], left: int
-) -> list[tuple[int, str]]:
-    """The places of unknown pieces with their texts, up to `left` characters."""
-    found = []
-    for place, (i, (start, end)) in enumerate(zip(ids, offsets, strict=True)):
-        if i == request["unknown"] and start < end <= start + left:
-            found.append((place, request["encode"][start:end]))
-            left -= end - start
-    return found
 
 
 def _reason(error: BaseException) -> str:

@@ -68,10 +68,6 @@ NAMES: Mapping[str, Becomes] = {
 POSITIONS = {"{stack}.embed_positions.weight": (cut_rows(PAD + 1), "{stack}.embedding.positions.table")}
 
 
-def _names(options: ToolkitOptions, _: ToolkitFiles) -> Mapping[str, Becomes]:
-    return {**NAMES, **POSITIONS} if options.flag("encoder_learned_pos", False).value else NAMES
-
-
 def _recognises(weights: Weights) -> bool:
     model = part(weights.evidence.get("cfg"), "model")
     names = (model.get("_name") or model.get("arch"), part(weights.evidence, "args").get("arch"))
@@ -171,7 +167,7 @@ TOOLKIT = Toolkit(
     _recognises,
     _options,
     _pieces,
-    _names,
+    lambda options, _: {**NAMES, **POSITIONS} if options.flag("encoder_learned_pos", False).value else NAMES,
     _fields,
     ("share_all_embeddings", "share_decoder_input_output_embed"),
 )

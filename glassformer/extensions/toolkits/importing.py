@@ -4,36 +4,22 @@ Options and tensors without an implementation here are refused by name. There ar
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from glassformer.extensions.importers.library import import_inputs, keys
-from glassformer.extensions.importers.library.config_settings import (
-    Fields,
-    at_most,
-    config_of,
-    fixed,
-    inferred,
-    reported,
-)
+from glassformer.extensions.importers.library.config_settings import Fields, Present, inferred
 from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import not_asked
 from glassformer.extensions.importers.library.keys import KeyTable
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.renaming import (
-    account,
-    check_agreement,
-    renamed,
-    settle_sinusoids,
-    settle_tables,
-)
-from glassformer.extensions.importers.library.report import Content, Imported
+from glassformer.extensions.importers.library.renaming import imported, renamed, settled
+from glassformer.extensions.importers.library.report import Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.toolkits import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces
 from glassformer.extensions.weight_files.weights import Weights
-from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, within
 from transformer.files.untrusted_folder import FolderFiles
@@ -48,7 +34,7 @@ class ToolkitReader(Reader):
 
     def import_weights(self, weights: Weights, asked: ImportRequest) -> Imported | None:
         """Read what one of the toolkits saved."""
-        toolkit, source = toolkit_of(weights), asked.source
+        toolkit, source = next((one for one in TOOLKITS if one.recognises(weights)), None), asked.source
         if toolkit is None or source is None:
             return None
         folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
@@ -57,11 +43,6 @@ class ToolkitReader(Reader):
 
 
 READER = ToolkitReader()
-
-
-def toolkit_of(weights: Weights) -> Toolkit | None:
-    """The toolkit that saved a file; None if none of those that are known here."""
-    return next((one for one in TOOLKITS if one.recognises(weights)), None)
 
 
 def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) -> Imported:
@@ -78,29 +59,27 @@ def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) 
         pieces = lists if isinstance(lists, ToolkitPieces) else None
         rules = tuple(renamed(toolkit.names(options, place)))
         table = KeyTable(say("A Transformer of {toolkit}.", toolkit=toolkit.name), rules)
-        found = keys.match(table, list(weights.tensors))
-        said = toolkit.fields(options, frozenset(found.sources), pieces)
-        if "?output" not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
-            raise ClauseError(
-                "has no output layer, and its options do not specify that the embedding table serves as one; save "
-                "the whole model"
-            )
-        found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
-        found, sinusoids = settle_sinusoids(found, weights, said)
-        keys.check(found, label=weights.label)
+
+        def fields(present: Present) -> Fields:
+            said = toolkit.fields(options, present, pieces)
+            if "?output" not in present and not any(options.raw(name) is True for name in toolkit.tied):
+                raise ClauseError(
+                    "has no output layer, and its options do not specify that the embedding table serves as one; save "
+                    "the whole model"
+                )
+            return said
+
+        found, said = settled(table, weights, options, fields, tied=True)
         shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
-        sizes = _sizes(shapes)
-        said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
-        said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
+        source = shapes.get("src_table", ())
+        tables = {"src_vocab_size": source, "tgt_vocab_size": shapes.get("tgt_table", source)}
+        if not all(len(shape) == 2 for shape in tables.values()):
+            raise ClauseError("has an embedding table that is not a matrix; save the model again")
+        why = say("the number of rows of the embedding table")
+        said |= {name: inferred(shape[0], why) for name, shape in tables.items()}
         special = [said[name].value for name in IDS if said[name].value is not None]
-        tokenizers = _tokenizers(lists, said, place, special)
-        config = config_of(said, label=weights.label)
-        expected = expected_shapes(config)
-        check_agreement(found, weights, shapes, expected)
-        report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
-        card = {"title": weights.label, "description": f"A {toolkit.name} model."}
-        content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, weights.again)
-        return Imported(report, content)
+        made = _tokenizers(lists, said, place, special)
+        return imported(found, weights, said, made.stored, label=weights.label, kind=toolkit.name, notes=made.notes)
 
 
 def _check_alone(toolkit: Toolkit, asked: ImportRequest) -> None:
@@ -112,13 +91,6 @@ def _check_alone(toolkit: Toolkit, asked: ImportRequest) -> None:
             "the tokenizer",
             toolkit=toolkit.name,
         )
-
-
-def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
-    if not all(len(shape) == 2 for shape in rows):
-        raise ClauseError("has an embedding table that is not a matrix; save the model again")
-    return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
 
 
 def _tokenizers(
@@ -133,22 +105,16 @@ def _tokenizers(
     content = {"vocab.json": _listed(lists.source)}
     if lists.source != lists.target or sizes[0] != sizes[1]:
         content["target_vocab.json"] = _listed(lists.target)
-    notes: tuple[Sentence, ...] = ()
+    note = say("The files do not specify how a text is split into tokens, so type the tokens with spaces between them.")
     if lists.models:
         names = zip(("source.spm", "target.spm"), lists.models, strict=True)
         content |= {own: place.files.read(name, limit=MAX_TOKENIZER) for own, name in names}
-    else:
-        notes = (
-            say(
-                "The files do not specify how a text is split into tokens, so type the tokens with spaces between them."
-            ),
-        )
     options = text_options.Options(
         size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special})),
         end=said["append_source_eos"].value if lists.models else None,  # a list of OpenNMT-py may have no end mark
     )  # fmt: skip
     stored = Vocabularies("marian" if lists.models else "list", options, content)
-    return Tokenizers(stored, *stored.open(), notes=notes)
+    return Tokenizers(stored, *stored.open(), notes=() if lists.models else (note,))
 
 
 def _check_lists(lists: ToolkitPieces, sizes: tuple[int, int], *, shared: bool) -> None:

@@ -22,14 +22,7 @@ from glassformer.extensions.importers.library.config_settings import Fields, Kno
 from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape
 from glassformer.extensions.importers.library.renaming import ONE_ROW, Becomes
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
-from glassformer.extensions.toolkits.toolkit import (
-    Toolkit,
-    ToolkitFiles,
-    ToolkitOptions,
-    ToolkitPieces,
-    by_ids,
-    settings,
-)
+from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, settings
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.i18n import Sentence, say
@@ -67,14 +60,12 @@ def _with_zeros(
     """Append rows to a table or a bias."""
     table = tensor.t() if turned else tensor
     table = table.flatten() if value else table
-    more = torch.full((rows - len(table), *table.shape[1:]), value, device=table.device)
-    return (torch.cat((table, more)),)
-
-
-def _rows(place: ToolkitFiles) -> int:
-    """Rows of both tables: one more than the larger has."""
-    shapes = [place.weights.tensors[name].shape for name in TABLES if name in place.weights.tensors]
-    return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
+    made = torch.full((rows, *table.shape[1:]), value, device=table.device)
+    if len(table) > rows:
+        raise ValueError("rows")
+    if not made.is_meta:  # where torch.cat would import torch's compiler, which takes seconds
+        made[: len(table)] = table
+    return (made,)
 
 
 NAMES: Mapping[str, Becomes] = {
@@ -97,7 +88,9 @@ def _names(options: ToolkitOptions, place: ToolkitFiles) -> Mapping[str, Becomes
     options.expect("type", "transformer")
     options.expect("transformer-decoder-autoreg", "self-attention")
     options.refuse(*REFUSED)
-    sizes, rows = options.raw("dim-vocabs"), _rows(place)
+    sizes, tensors = options.raw("dim-vocabs"), place.weights.tensors
+    shapes = [tensors[name].shape for name in TABLES if name in tensors]
+    rows = 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)  # of both tables
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
         raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
@@ -237,7 +230,7 @@ def _vocabulary(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     if name.endswith(".txt"):
         return tuple(place.lines(name))
     if not name.endswith(".spm"):
-        return by_ids(place, name)
+        return place.by_ids(name)
     with within(place.weights.label):
         return sentencepiece({name: place.files.read(name, limit=MAX_TOKENIZER)}, name).pieces
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
 from glassformer.extensions.importers.library.renaming import Becomes
+from glassformer.extensions.weight_files.weight_folder import parsed_yaml
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
@@ -69,7 +70,26 @@ class ToolkitFiles:
         """The lines of a text file, without line breaks; refused if it is not UTF-8 or has too many lines."""
         content = self.files.read(name, limit=MAX_TOKENIZER)
         with within(self.files.label(name)):
-            return _lines(content)
+            try:
+                text = content.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise ClauseError("is not UTF-8 (error at byte {byte})", byte=error.start) from None
+            count = text.count("\n") + (text[-1:] not in ("", "\n"))
+            if not 1 <= count <= MAX_PIECES:
+                raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} tokens", n=count, most=MAX_PIECES)
+            found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+            longest = max(range(count), key=lambda place: len(found[place]))
+            if (n := len(found[longest])) > MAX_LINE:
+                raise ClauseError(
+                    "line {line:,} has {n:,} characters; the limit is {most:,}", line=longest + 1, n=n, most=MAX_LINE
+                )
+            return found
+
+    def by_ids(self, name: str) -> tuple[str, ...]:
+        """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
+        rows = self.lines(name)
+        with within(self.files.label(name)):
+            return _by_ids(rows)
 
     def settings(self, name: str) -> dict[str, Any]:
         """A file of settings, as `settings` reads it."""
@@ -127,12 +147,10 @@ _UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYA
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     """A YAML file of settings; refused if it is damaged, or nested too deeply."""
-    from glassformer.extensions.weight_files import safe_yaml  # other models open without PyYAML
-
     with within(label):
         if len(content) > MAX_SETTINGS:
             raise ClauseError("has {n:,} bytes of settings; the limit is {most:,}", n=len(content), most=MAX_SETTINGS)
-        found = safe_yaml.parsed(content)
+        found = parsed_yaml(content)
         if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
             raise ClauseError("expected settings in YAML, found {found}", found=shown(found))
         return {str(key): value for key, value in found.items()}
@@ -150,30 +168,6 @@ def no_lists(names: Iterable[str]) -> Sentence:
     return say(
         "The model's lists of tokens, {names}, are not in the folder of the model's file.", names=", ".join(names)
     )
-
-
-def _lines(content: bytes) -> list[str]:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ClauseError("is not UTF-8 (error at byte {byte})", byte=error.start) from None
-    count = text.count("\n") + (text[-1:] not in ("", "\n"))
-    if not 1 <= count <= MAX_PIECES:
-        raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} tokens", n=count, most=MAX_PIECES)
-    found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-    longest = max(range(count), key=lambda place: len(found[place]))
-    if (n := len(found[longest])) > MAX_LINE:
-        raise ClauseError(
-            "line {line:,} has {n:,} characters; the limit is {most:,}", line=longest + 1, n=n, most=MAX_LINE
-        )
-    return found
-
-
-def by_ids(place: ToolkitFiles, name: str) -> tuple[str, ...]:
-    """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
-    rows = place.lines(name)
-    with within(place.files.label(name)):
-        return _by_ids(rows)
 
 
 def _by_ids(rows: Iterable[str]) -> tuple[str, ...]:
@@ -215,9 +209,7 @@ def _known(line: str) -> tuple[str, int] | None:
 
 
 def _piece(line: str, number: int) -> tuple[str, int]:
-    from glassformer.extensions.weight_files import safe_yaml
-
-    read = safe_yaml.parsed(line, words=True)
+    read = parsed_yaml(line, words=True)
     if isinstance(read, dict) and len(read) == 1:
         ((piece, i),) = read.items()
         if isinstance(piece, str) and isinstance(i, str) and i.isdecimal() and len(i) < 10:

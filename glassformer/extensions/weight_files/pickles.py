@@ -8,9 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import weakref
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, strictjson
 from transformer.files.kinds import SAVE_AGAIN
 from transformer.files.untrusted_folder import FolderFiles
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 
 CHILD = Path(__file__).with_name("pickle_worker.py")
 OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
@@ -62,23 +61,20 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
         check_kind(file.read(kinds.START), label=label)
         found = os.fstat(file.fileno())
         version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-        converted = _kept.of(version) or _Converted()
+        there = next((one for seen, one in list(_kept) if seen == version), None)
+        converted, passes = there or _Converted(), there is None and not _kept.maxlen
         try:
             if converted.outline is None:
                 remedy = say("It is unpacked among the temporary files: set TMPDIR to a folder with more space.")
                 check_disk(converted.folder, size, remedy, label=label)
                 _run(file, size, str(converted.folder), label=label)
                 converted.outline = (outline_in(converted.folder, label=label),)
-                _kept.put(version, converted)
+                if not passes:
+                    _kept.append((version, converted))
             yield converted.outline[0], converted.folder / TENSORS
         finally:
-            if not converted.kept:
+            if passes or converted.outline is None:
                 converted.remove()
-
-
-def keep(most: int) -> None:
-    """Cache the results of the last `most` files, each as large as its file, to open one again without a process."""
-    _kept.shrink(most)
 
 
 class _Converted:
@@ -87,36 +83,16 @@ class _Converted:
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix="glassformer-"))
         self.outline: tuple[Any] | None = None
-        self.kept = False
         self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-class _Kept:
-    """Results of the last files, by their versions."""
-
-    def __init__(self) -> None:
-        self.most = 0
-        self._found: OrderedDict[tuple[int, ...], _Converted] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, version: tuple[int, ...]) -> _Converted | None:
-        with self._lock:
-            return self._found.get(version)
-
-    def put(self, version: tuple[int, ...], converted: _Converted) -> None:
-        with self._lock:
-            if self.most:
-                self._found[version], converted.kept = converted, True
-        self.shrink(self.most)
-
-    def shrink(self, most: int) -> None:
-        with self._lock:
-            self.most = most
-            while len(self._found) > most:
-                self._found.popitem(last=False)  # a current reader still has it
+_kept: deque[tuple[tuple[int, ...], _Converted]] = deque(maxlen=0)  # of the last files, by their versions
 
 
-_kept = _Kept()
+def keep(most: int) -> None:
+    """Cache the results of the last `most` files, each as large as its file, to open one again without a process."""
+    global _kept
+    _kept = deque(_kept, maxlen=most)  # a current reader still has what it loses
 
 
 def check_kind(start: bytes, *, label: str) -> None:
@@ -152,7 +128,48 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
 
 def refusal(label: str, code: str, found: str = "") -> CheckpointError:
     """The sentence of a code: one of the child's, or "time" or "crashed" if it did not finish."""
-    problems = _refusals(found)
+    problems = {
+        "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
+        "damaged": say(
+            "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
+            found=shown(found),
+        ),
+        "torchscript": say("is a TorchScript program, not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
+        "packed": say(
+            "its record {found} is compressed, which torch.save never does, so its true size is unknown; save the "
+            "weights again with torch.save.",
+            found=shown(found),
+        ),
+        "claims": say(
+            "its tensors claim {found} bytes, more than the whole file has; clone each tensor before you save them "
+            "again.",
+            found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
+        ),
+        "many": say(
+            "contains too many values, or values nested too deeply; save only the weights. {remedy}", remedy=SAVE_AGAIN
+        ),
+        "names": say(
+            "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
+            "each tensor only once.",
+            most=shown(found).strip("'"),
+        ),
+        "memory": say("needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
+        "time": say(
+            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. {remedy}",
+            remedy=SAVE_AGAIN,
+        ),
+        "crashed": say(
+            "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
+            "download it again."
+        ),
+        "object": say(
+            "contains more than tensors: opening it would run code for {found}, so it was not opened. {remedy}",
+            found=shown(found),
+            remedy=SAVE_AGAIN,
+        ),
+    }
     return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 
 
@@ -196,49 +213,3 @@ def _value(node: Any, *, label: str) -> Any:
     if len(found) != len(content):
         raise CheckpointError("{label}: contains a dictionary in which two keys have the same text.", label=label)
     return found
-
-
-def _refusals(found: str) -> dict[str, Sentence]:
-    """The sentence of each of the child's codes."""
-    return {
-        "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
-        "damaged": say(
-            "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
-            found=shown(found),
-        ),
-        "torchscript": say("is a TorchScript program, not just weights. {remedy}", remedy=SAVE_AGAIN),
-        "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
-        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
-        "packed": say(
-            "its record {found} is compressed, which torch.save never does, so its true size is unknown; save the "
-            "weights again with torch.save.",
-            found=shown(found),
-        ),
-        "claims": say(
-            "its tensors claim {found} bytes, more than the whole file has; clone each tensor before you save them "
-            "again.",
-            found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
-        ),
-        "many": say(
-            "contains too many values, or values nested too deeply; save only the weights. {remedy}", remedy=SAVE_AGAIN
-        ),
-        "names": say(
-            "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
-            "each tensor only once.",
-            most=shown(found).strip("'"),
-        ),
-        "memory": say("needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
-        "time": say(
-            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. {remedy}",
-            remedy=SAVE_AGAIN,
-        ),
-        "crashed": say(
-            "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
-            "download it again."
-        ),
-        "object": say(
-            "contains more than tensors: opening it would run code for {found}, so it was not opened. {remedy}",
-            found=shown(found),
-            remedy=SAVE_AGAIN,
-        ),
-    }

@@ -38,17 +38,12 @@ OUTPUT = "generator"  # OpenNMT-py saves the map to the logits beside the model
 DATA_PARALLEL, COMPILED = "module.", "_orig_mod."
 
 
-@dataclass(frozen=True)
-class Unwrapped:
-    """The weights of a file, and what was around them."""
+def unwrapped(content: Any, *, label: str) -> tuple[dict[str, str], dict[str, Any], tuple[Sentence, ...]]:
+    """Find the weights in what a file holds, as `pickles.opened` gives it; refuses none, and odd tensors.
 
-    tensors: Mapping[str, str]  # name of each tensor -> its name in the tensor file; two that are tied have the same
-    evidence: Mapping[str, Any]  # the plain values beside the weights, in dictionaries and lists as they were saved
-    notes: tuple[Sentence, ...]  # sentences about what was taken and what was left
-
-
-def unwrapped(content: Any, *, label: str) -> Unwrapped:
-    """Find the weights in what a file holds, as `pickles.opened` gives it; refuses none, and odd tensors."""
+    Returns the name of each tensor with its name in the tensor file, two that are tied with the same; the plain values
+    beside the weights, in dictionaries and lists as they were saved; and sentences about what was taken and what left.
+    """
     if not isinstance(content, Mapping):
         found = {Tied: say("a tensor"), list: say("a list")}.get(type(content)) or shown(content)
         raise CheckpointError(
@@ -68,10 +63,8 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
             keys=shown(sorted(map(str, content))),
             remedy=SAVE_AGAIN,
         )
-    notes = (
-        [say("The weights are taken from the entry {path} of the file.", path=shown(".".join(path)))] if path else []
-    )
-    return Unwrapped(tensors, _evidence(content), tuple(notes))
+    note = say("The weights are taken from the entry {path} of the file.", path=shown(".".join(path)))
+    return tensors, _evidence(content), (note,) if path else ()
 
 
 def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str], tuple[Sentence, ...]]:
@@ -89,10 +82,8 @@ def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str
             label=label,
             name=shown(twice),
         )
-    if plain == names:
-        return found, ()
     note = say("The prefixes that DataParallel or torch.compile adds to tensor names were removed.")
-    return found, (note,)
+    return found, () if plain == names else (note,)
 
 
 def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:

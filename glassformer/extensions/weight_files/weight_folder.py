@@ -5,7 +5,7 @@ or Lightning's `checkpoints/last.ckpt`, whose `hparams.yaml` is one level up. We
 index, tensor -> file, or known by names such as `pytorch_model-00001-of-00002.bin`.
 
 Source: the files that `save_pretrained` of Hugging Face's transformers, Lightning's loggers and MLflow's `log_model`
-write.
+write; YAML 1.2, PyYAML's safe subset.
 """
 
 import re
@@ -22,6 +22,7 @@ from transformer.i18n import Sentence, joined, say
 
 WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
 INDEX, INDEX_OF_PICKLED = f"{WHOLE}.index.json", f"{PICKLED}.index.json"
+USUAL = (WHOLE, INDEX, PICKLED, INDEX_OF_PICKLED)  # the first that is there counts
 ARRAYS = ".npz"
 MAX_INDEX = 16_000_000
 MAX_FILES = 256
@@ -36,7 +37,7 @@ _MOST_LOOKED_AT = 1_000
 
 def chosen(files: FolderFiles, folder: Path) -> str:
     """The file of weights in a folder, or in a folder of it that is made for weights."""
-    for name in (WHOLE, INDEX, PICKLED, INDEX_OF_PICKLED):
+    for name in USUAL:
         if files.has(name):
             return name
     there = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
@@ -200,6 +201,21 @@ def _read(files: FolderFiles, name: str) -> Any:
         return files.json(name, limit=_MAX_SETTINGS)
     if find_spec("yaml") is None:
         raise ClauseError("it needs PyYAML; install it with `pip install pyyaml`.")
-    from glassformer.extensions.weight_files import safe_yaml
+    return parsed_yaml(files.read(name, limit=_MAX_SETTINGS))
 
-    return safe_yaml.parsed(files.read(name, limit=_MAX_SETTINGS))
+
+def parsed_yaml(content: bytes | str, *, words: bool = False) -> Any:
+    """The content of YAML, whose aliases are refused: a few can be of any size; with `words` each value is its text."""
+    import yaml  # type: ignore[import-untyped]  # other models open without it
+
+    try:
+        may_have_one = "*" in content if isinstance(content, str) else b"*" in content
+        if may_have_one and any(isinstance(one, yaml.AliasToken) for one in yaml.scan(content)):
+            alias = say("it has an alias (*name), which is refused; write the value itself there")
+            raise ClauseError("cannot be used: {problem}", problem=alias)
+        return yaml.load(content, yaml.BaseLoader if words else yaml.SafeLoader)
+    except ClauseError:
+        raise
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
+        problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
+        raise ClauseError("cannot be read as YAML: {problem}", problem=problem) from None

@@ -233,16 +233,6 @@ def located(source: Path) -> tuple[Path, str]:
         return source, ""  # FolderFiles reports the problem
 
 
-def _kind(files: FolderFiles, name: str) -> kinds.Kind:
-    """The kind of a file, by its first bytes; refuses unsupported ones."""
-    with files.open(name) as (file, size):
-        start = file.read(kinds.START)
-    kind = kinds.kind_of(start, size, name)
-    if kind is None and (not name.endswith(TENSORS) or (start and kinds.unopened(start, name))):
-        raise CheckpointError("{label}: {problem}", label=files.label(name), problem=kinds.refusal(start, name))
-    return kind or "tensors"  # one that is damaged says itself how
-
-
 def _places(files: FolderFiles, name: str, stack: ExitStack) -> dict[str, _Place]:
     file, size = stack.enter_context(files.open(name))
     header = tensorfile.read_header(file, size, label=files.label(name))
@@ -256,11 +246,15 @@ def _content(files: FolderFiles, name: str, stack: ExitStack) -> _Content:
         label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
         content = pickles.outline_of(files, name + OUTLINE, label=label)
         return _held(content, _places(files, name, stack), label=label)
-    kind = _kind(files, name)
+    with files.open(name) as (file, size):
+        start = file.read(kinds.START)
+    kind = kinds.kind_of(start, size, name)
+    if kind is None and (not name.endswith(TENSORS) or (start and kinds.unopened(start, name))):
+        raise CheckpointError("{label}: {problem}", label=label, problem=kinds.refusal(start, name))
     if kind == "torch":
         content, path = stack.enter_context(pickles.opened(files, name))
         return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=label)
-    if kind != "arrays":
+    if kind != "arrays":  # one that is damaged says itself how
         places = _places(files, name, stack)
         return _Content(label, places, next((place.header.metadata for place in places.values()), {}))
     file, size = stack.enter_context(files.open(name))
@@ -292,27 +286,21 @@ def _together(
 
 def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> _Content:
     """The weights in the content of a file of `torch.save`, and the places of its tensors."""
-    held = unwrapped(content, label=label)
-    for tensor, own in held.tensors.items():
+    tensors, evidence, notes = unwrapped(content, label=label)
+    for tensor, own in tensors.items():
         if own not in there:
             raise CheckpointError(
                 "{label}: its list of contents includes {tensor}, but the file does not contain that tensor.",
                 label=label,
                 tensor=shown(tensor),
             )
-    places = {tensor: there[own] for tensor, own in held.tensors.items()}
-    return _Content(label, places, held.evidence, held.notes)
+    return _Content(label, {tensor: there[own] for tensor, own in tensors.items()}, evidence, notes)
 
 
 def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weights]]) -> Weights:
-    label, places, notes = found.label, found.places, found.notes
-    twins = _twins(places)
-    if twins:
-        pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
-        said = say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=pairs)
-        notes = (*notes, said)
-    places = {**places, **twins}
-    plain, wrappers = without_wrappers(places, label=label)
+    twins = _twins(found.places)
+    places = {**found.places, **twins}
+    plain, wrappers = without_wrappers(places, label=found.label)
     first: dict[tuple[int, str], str] = {}
     ties: dict[str, str] = {}
     for name, original in plain.items():
@@ -323,19 +311,20 @@ def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weigh
     tensors = {name: places[original].info for name, original in plain.items()}
     tensors = _combined(tensors, in_two := state_dict_search.in_two(tensors))
     tensors = _combined(tensors, heads := state_dict_search.heads(tensors))
-    state_dict_search.check(tensors, label=label)
-    if heads:
-        said = say("Maps that are stored head by head are put together: {names}.", names=_listed([*heads]))
-        notes = (*notes, said)
-    if in_two:
-        said = say("Weights with weight_norm are computed from their two parts: {names}.", names=_listed([*in_two]))
-        notes = (*notes, said)
+    state_dict_search.check(tensors, label=found.label)
+    pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
+    names_of_heads, names_in_two = _listed([*heads]), _listed([*in_two])
+    notes = {
+        pairs: say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=pairs),
+        names_of_heads: say("Maps that are stored head by head are put together: {names}.", names=names_of_heads),
+        names_in_two: say("Weights with weight_norm are computed from their two parts: {names}.", names=names_in_two),
+    }
     return Weights(
-        label=label,
+        label=found.label,
         tensors=tensors,
         ties=ties,
         evidence=found.evidence,
-        notes=(*notes, *wrappers),
+        notes=(*found.notes, *(note for names, note in notes.items() if names), *wrappers),
         again=again,
         _places={name: places[original] for name, original in plain.items()},
         _in_two=in_two,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 
-from glassformer.extensions.huggingface import folder_tokenizers
+from glassformer.extensions.huggingface import folder_texts
 from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, read_record
 from tests.extensions.refusing import made_or_refused, refusal
@@ -46,12 +46,12 @@ def theirs_of(kind, folder, **options):
 
 
 def chosen(folder, *names, **answers):
-    return folder_tokenizers.choose(FolderFiles(folder), names, (ROWS, ROWS), answers, {0})
+    return folder_texts.choose(FolderFiles(folder), names, (ROWS, ROWS), answers, {0})[0]
 
 
 def opened(folder, *names, **answers):
     """The source's tokenizer, as it is written into a folder of ours and read again."""
-    stored = chosen(folder, *names, **answers).vocabularies.stored()
+    stored = chosen(folder, *names, **answers).stored.stored()
     family, options = read_record(stored.pop("vocabulary.json"))
     return Vocabularies(family, options, stored).open()[0]
 
@@ -191,10 +191,9 @@ def test_languages_of_a_folder_with_a_tokenizer_json_alone(tmp_path, kind, names
     theirs = theirs_of(kind, put(tmp_path / "made", foreign.fairseq()), src_lang="de_DE", tgt_lang="ro_RO")
     theirs.save_pretrained(tmp_path / "m")
     for asked in ({}, {"source_language": "de_DE"}):
-        found = chosen(tmp_path / "m", *names, **asked)
-        assert [field.name for field in found.asked] == ["source_language", "target_language"]
-        assert {"de_DE", "ro_RO"} <= {choice.value for choice in found.asked[0].choices}
-        assert found.vocabularies is None
+        found, languages = folder_texts.choose(FolderFiles(tmp_path / "m"), names, (ROWS, ROWS), asked, {0})
+        assert found is None
+        assert {"de_DE", "ro_RO"} <= {*languages}
     ours = opened(tmp_path / "m", *names, source_language="de_DE", target_language="ro_RO")
     compare(ours, theirs, special=["</s>", "fr_XX"])
     romanian = theirs.convert_tokens_to_ids("ro_RO")
@@ -205,14 +204,14 @@ def test_languages_of_a_folder_with_a_tokenizer_json_alone(tmp_path, kind, names
 def test_the_folder_says_which_tokenizer_it_has(tmp_path):
     """A GPT-2 that was trained on T5's pieces, and a BERT whose words are cut by another program."""
     folder = put(tmp_path / "rinna", foreign.t5(), tokenizer_class="T5TokenizerFast")
-    assert chosen(folder, "gpt2").vocabularies.family == "t5"
+    assert chosen(folder, "gpt2").stored.family == "t5"
     folder = put(tmp_path / "cl", foreign.word_pieces(), tokenizer_class="BertJapaneseTokenizer")
     found = chosen(folder, "bert")
-    assert found.vocabularies.family == "raw"
+    assert found.stored.family == "raw"
     assert str(found.notes[0]).startswith(
         "The folder's tokenizer is 'BertJapaneseTokenizer'. This program cannot read it"
     )
-    assert chosen(put(tmp_path / "bytes", {}, tokenizer_class="ByT5Tokenizer"), "t5").vocabularies.family == "byt5"
+    assert chosen(put(tmp_path / "bytes", {}, tokenizer_class="ByT5Tokenizer"), "t5").stored.family == "byt5"
     assert str(chosen(put(tmp_path / "none", {}), "bert").notes[0]).startswith("The folder has no tokenizer")
 
 
@@ -220,6 +219,6 @@ def test_without_the_library_the_sentencepiece_model_is_read(tmp_path, monkeypat
     folder = put(tmp_path / "m", as_it_is() | {"tokenizer.json": b"{}"})
     refusal(lambda: chosen(folder, "json", "llama"), r"m: tokenizer.json: tokenizers cannot use this file")
     monkeypatch.setattr(tokenizers_library, "find_spec", lambda name: None)
-    assert chosen(folder, "json", "llama").vocabularies.family == "llama"
+    assert chosen(folder, "json", "llama").stored.family == "llama"
     (folder / "tokenizer.model").unlink()
     refusal(lambda: chosen(folder, "json", "llama"), r"pip install 'glassformer\[hf\]'")

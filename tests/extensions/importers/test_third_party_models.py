@@ -55,22 +55,22 @@ def test_a_path_inside_is_found_however_it_is_typed(own):
     assert not listed.keys() & loading.usable().keys()
     typed = "deep/lesson.safetensors"
     for path in (typed, str(own / typed), "deep/../deep/./lesson.safetensors"):
-        assert third_party_models.at(path).name == typed
-    assert third_party_models.at("lesson.safetensors") == listed["lesson.safetensors"]
+        assert third_party_models.SOURCE.at(path).name == typed
+    assert third_party_models.SOURCE.at("lesson.safetensors") == listed["lesson.safetensors"]
 
 
 def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson):
     outside = ("../outside.safetensors", "{root}/outside.safetensors", "link/outside.safetensors", "deep/missing.pt")
     for path in (*outside, "", ".", "a\0b", "x" * 5000, "/etc"):
-        assert third_party_models.at(path.format(root=lesson)) is None
-    entry = third_party_models.at("lesson.safetensors")
+        assert third_party_models.SOURCE.at(path.format(root=lesson)) is None
+    entry = third_party_models.SOURCE.at("lesson.safetensors")
     for path in ("../outside.safetensors", "link/outside.safetensors", "missing.model"):
         given = (("pieces", path),)
         refusal(lambda given=given: third_party_models.preview(entry, given), "is missing|points outside the folder")
 
 
 def test_questions_are_raised_and_answers_open_it_once(lesson):
-    entry = third_party_models.at("deep/lesson.safetensors")
+    entry = third_party_models.SOURCE.at("deep/lesson.safetensors")
     with pytest.raises(QuestionsError) as caught:
         third_party_models.open_foreign(entry)
     assert {one.name for one in caught.value.report.asked} == {name for name, _ in ANSWERS}
@@ -84,7 +84,7 @@ def test_questions_are_raised_and_answers_open_it_once(lesson):
 
 
 def test_a_file_that_is_replaced_is_looked_at_again(own):
-    entry = third_party_models.at("deep/lesson.safetensors")
+    entry = third_party_models.SOURCE.at("deep/lesson.safetensors")
     before = third_party_models.preview(entry)
     assert third_party_models.preview(entry) is before
     save_file(state(layers=(1, 1)), own / "deep" / "lesson.safetensors")
@@ -120,7 +120,7 @@ def test_a_name_that_is_a_path_or_means_something_else_is_refused():
 
 
 def test_the_folder_is_the_same_model_and_no_second_one_takes_its_place(own):
-    entry = third_party_models.at("lesson.safetensors")
+    entry = third_party_models.SOURCE.at("lesson.safetensors")
     folder = imported_model.keep(entry, ANSWERS, " Übung 2 (neu)_模型.v1 ", own)
     assert folder.name == "Übung 2 (neu)_模型.v1"  # names of any script are taken
     theirs, ours = third_party_models.open_foreign(entry, ANSWERS), load(folder)
@@ -135,7 +135,7 @@ def test_a_save_that_fails_leaves_no_folder(own, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    entry = third_party_models.at("lesson.safetensors")
+    entry = third_party_models.SOURCE.at("lesson.safetensors")
     monkeypatch.setattr(imported_model, "save", full)
     refusal(lambda: imported_model.keep(entry, ANSWERS, "half", own), "No space left on device")
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))

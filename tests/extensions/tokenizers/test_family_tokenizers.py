@@ -174,8 +174,8 @@ def test_rows_beyond_the_pieces_of_a_file(tmp_path):
 def test_nllbs_languages_have_the_ids_that_the_real_ones_have():
     ours = opened("nllb", **FRENCH)[0]
     n_pieces = len(foreign.pieces_of(files_of("nllb")["sentencepiece.bpe.model"]))
-    assert options.NLLB.index("eng_Latn") == 256_047 - 256_001
-    assert (n_pieces + 1 + options.NLLB.index("eng_Latn"),) == ours.wrapping.before
+    assert options.LANGUAGE_CODES["nllb"].index("eng_Latn") == 256_047 - 256_001
+    assert (n_pieces + 1 + options.LANGUAGE_CODES["nllb"].index("eng_Latn"),) == ours.wrapping.before
     assert ours.wrapping.forced == ours.id_of("fra_Latn") == n_pieces + 1 + 256_057 - 256_001
     assert ours.id_of("zho_Hans") - ours.id_of("eng_Latn") == 256_200 - 256_047
     assert ours.id_of("<mask>") - ours.id_of("eng_Latn") == 256_203 - 256_047
@@ -233,7 +233,7 @@ def test_a_family_that_needs_languages_lists_them_by_names_of_their_own(name):
             opened(name, **given)
     with pytest.raises(TokenizerError, match=f"does not have the language 'xx'; choose from .*{asked}"):
         opened(name, source_language="xx", target_language=asked)
-    codes = {"nllb": options.NLLB, "m2m100": options.M2M100}.get(name, options.MBART_50)
+    codes = options.LANGUAGE_CODES[name if name in ("nllb", "m2m100") else "mbart50"]
     names = {language_name(code) for code in codes}
     assert len(names) == len(codes)
     assert not names & set(codes)

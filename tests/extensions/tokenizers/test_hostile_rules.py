@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
 from glassformer.extensions.tokenizers import tokenizers_library
-from glassformer.extensions.tokenizers.piece_rows import Way, _Finder, _Found, _of_word
 from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, ProcessLimits
+from glassformer.extensions.tokenizers.vocabulary import Way, _Finder, _Found, _of_word
 from tests.extensions.refusing import refusal
 from transformer.errors import TokenizerError
 
@@ -124,15 +124,13 @@ def by_pattern(pieces, text):
     """The same by one regular expression with a branch for each piece, which is what it means."""
     longest = sorted(pieces, key=len, reverse=True)
     parts = [
-        (r"(?:(?<!\s)\s+)?" if pieces[one].eats_before else "")
-        + re.escape(one)
-        + (r"\s*" if pieces[one].eats_behind else "")
+        (r"(?:(?<!\s)\s+)?" if pieces[one].lstrip else "") + re.escape(one) + (r"\s*" if pieces[one].rstrip else "")
         for one in longest
     ]
     start = 0
     for found in re.finditer("|".join(f"({part})" for part in parts) or r"(?!)", text):
         name, (begin, end) = longest[found.lastindex - 1], found.span()
-        if pieces[name].alone and any(map(_of_word, (text[max(begin - 1, 0) : begin], text[end : end + 1]))):
+        if pieces[name].single_word and any(map(_of_word, (text[max(begin - 1, 0) : begin], text[end : end + 1]))):
             continue
         if begin > start:
             yield text[start:begin]
@@ -149,7 +147,7 @@ def test_added_pieces_are_found_as_by_a_pattern(pieces, text):
 
 
 def test_thousands_of_added_pieces_take_no_time():
-    way = Way(eats_before=True, eats_behind=True)
+    way = Way(lstrip=True, rstrip=True)
     alike = {f"{'a' * 14}{i:06}" for i in range(4_500)} | {"a" * n + "b" for n in range(1, 500)}
     finder = _Finder({one: (one, way) for one in alike})
     began = time.process_time()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.tokenizers import vocabulary_files
+from glassformer.extensions.tokenizers import vocabulary
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, VOCABULARY, Vocabularies, read_record
 from tests.extensions.refusing import made_or_refused, refusal
@@ -16,7 +16,7 @@ from transformer.errors import TokenizerError
 ROBERTA = foreign.byte_pairs(("<s>", "<pad>", "</s>", "<unk>", "<mask>"))
 
 
-def vocabulary(**changes):
+def vocab_json(**changes):
     """vocab.json with other ids; None takes a piece out."""
     record = json.loads(ROBERTA["vocab.json"]) | changes
     return json.dumps({piece: i for piece, i in record.items() if i is not None}).encode()
@@ -36,7 +36,7 @@ VOCAB_JSON = [
     (b'{"\\ud800": 0}', "an unpaired surrogate"),
     (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
     (b'{"a": 0, "<s>": 1}', "no token for the byte 0x21"),
-    (vocabulary(**{"<s>": None, "<s2>": 0}), "has no token '<s>', which this family of models needs"),
+    (vocab_json(**{"<s>": None, "<s2>": 0}), "has no token '<s>', which this family of models needs"),
 ]
 MERGES = [
     (b"\xff", "not UTF-8"),
@@ -75,7 +75,7 @@ def test_each_damage_is_told_with_its_file():
 
 def test_gaps_no_merges_and_lines_as_on_windows_are_read():
     last = max(json.loads(ROBERTA["vocab.json"]).values())
-    ours = Vocabularies("roberta", Options(), ROBERTA | {"vocab.json": vocabulary(late=last + 3)}).open()[0]
+    ours = Vocabularies("roberta", Options(), ROBERTA | {"vocab.json": vocab_json(late=last + 3)}).open()[0]
     assert ours.pieces[last + 1 :] == (f"<unused {last + 1}>", f"<unused {last + 2}>", "late")
     assert [ours.is_special(i) for i in (last + 1, last + 2, last + 3)] == [True, True, False]
     ours = Vocabularies("roberta", Options(), ROBERTA | {"merges.txt": b""}).open()[0]
@@ -142,6 +142,6 @@ def test_what_is_too_much_is_counted_before_it_is_split(monkeypatch):
     refused("roberta", ROBERTA | {"merges.txt": lines}, r"^merges\.txt: has 15,000,000 lines; the limit is 1,000,000")
     many = b'{"a":[' + b"[]," * 5_000_000
     refused("roberta", ROBERTA | {"vocab.json": many}, "5,000,000|commas and opening brackets")
-    monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
+    monkeypatch.setattr(vocabulary, "MAX_PIECES", 20)
     refused("roberta", ROBERTA, r"^vocab\.json: has too many tokens; the limit is 20")
     refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")

@@ -34,7 +34,7 @@ def test_pieces_are_those_of_yaml(tmp_path_factory, pieces, ascii_only, style):
         .removesuffix("\n").removesuffix("\n...") + f": {i}\n"
         for i, piece in enumerate(pieces)
     ]  # fmt: skip
-    assert toolkit.by_ids(place(folder, "".join(lines)), "vocab.yml") == tuple(pieces)
+    assert place(folder, "".join(lines)).by_ids("vocab.yml") == tuple(pieces)
 
 
 def test_a_list_takes_no_time_and_settings_are_short(tmp_path):
@@ -45,7 +45,7 @@ def test_a_list_takes_no_time_and_settings_are_short(tmp_path):
         ("a: 0\n" + "x" * 2_000_000, "line 2 has 2,000,000 characters; the limit is 1,000"),
         ("".join(f'"\\x41{i}": {i}\n' for i in range(50_000)), "more than 10,000 lines are in a form that is slow"),
     ):
-        refusal(lambda text=text: toolkit.by_ids(place(tmp_path, text), "vocab.yml"), said)
+        refusal(lambda text=text: place(tmp_path, text).by_ids("vocab.yml"), said)
     for text in ("a: [" + "1," * 480_000 + "1]", "a: 1" + ":59" * 330_000):
         with pytest.raises(CheckpointError, match=r"x: has 9\d\d,\d{3} bytes of settings; the limit is 100,000"):
             toolkit.settings(text, label="x")
@@ -57,5 +57,5 @@ def test_a_list_takes_no_time_and_settings_are_short(tmp_path):
 )
 def test_any_text_is_a_list_or_settings_or_one_sentence(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp()
-    made_or_refused(lambda: toolkit.by_ids(place(folder, text), "vocab.yml"), "")
+    made_or_refused(lambda: place(folder, text).by_ids("vocab.yml"), "")
     made_or_refused(lambda: toolkit.settings(text, label="x"), "x: ")

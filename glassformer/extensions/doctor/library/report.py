@@ -148,8 +148,8 @@ def examine_unopened(
     """What can be said of a file whose model has open questions, which `report` asks: tests of its tensors alone."""
     known = {one.name: one.value for one in report.fields if one.how != "asked"}
     padding = [i for i in (known["pad_id"],) if i is not None] if "pad_id" in known else None
-    with tensors.read() as each:
-        patient = ParameterContext(each, known.get("d_model"), padding, pause)
+    with tensors.open_again() as weights:
+        patient = ParameterContext(lambda: tensors.each(weights), known.get("d_model"), padding, pause)
         findings = tuple(run(test, patient) for test in OF_PARAMETERS)
     return Report(report.source, "", "none", 0, findings, asked=tuple(one.name for one in report.asked))
 

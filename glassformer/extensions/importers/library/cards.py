@@ -33,13 +33,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.config_settings import Known
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, expression, spelled
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.renaming import equal, renamed
 from glassformer.extensions.importers.library.report import Field, Imported, ask, inferred
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.tokenizers.vocabulary import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
@@ -51,25 +50,15 @@ ANSWER, NO_CARD = "card", "none"  # `--set card=none` opens a file without its c
 _MOST = 256_000  # bytes of a card
 _FROM_WIDTH = "1/sqrt(d_model)"
 
-# By the word of a card, which is the name of the reshape in `keys`; by the number of targets.
-_WORDS: Final = (
-    "TRANSPOSED",
-    "SPLIT_ROWS",
-    "SPLIT_COLUMNS",
-    "ONE_FOR_ALL_HEADS",
-    "PAIRS_APART",
-    "FLATTENED",
-    "FOR_BOTH",
-    "FLATTENED_FOR_BOTH",
-    "KERNEL_OF_ONE",
-    "FROM_ROW_1",
-    "WITH_PLAIN_NORM",
-    "PLUS_ONE",
-    "ONE_MAP",
-)
+# By the word of a card, which is the name of the reshape in `keys`; by the number of targets. The others have no word.
+_WITHOUT_WORD: Final = (keys.AS_IS, keys.SPLIT_HEADS_IN_TWO, keys.WITH_NO_OUTPUT_MAP, keys.UNIT_VECTORS)
 RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {
+    **{
+        name.lower(): (one,)
+        for name, one in vars(keys).items()
+        if isinstance(one, Reshape) and one not in _WITHOUT_WORD
+    },
     "split_heads": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
-    **{word.lower(): (getattr(keys, word),) for word in _WORDS},
 }
 IGNORED: Final = {
     "mask": say("it is a mask, rebuilt for each text"),
@@ -291,8 +280,9 @@ def fields_said(card: NameCard, found: Match, weights: Weights, known: Mapping[s
     `known` are fields that the file shows, such as d_model and tie_output. What only cases say, of which none holds, is
     asked.
     """
-    same = say("It is the same in all models of {title}.", title=card.record["title"])
-    said = {name: Known(value, same) for name, value in {"score_scale": None, **card.of("fields")}.items()}
+    why = say("It is the same in all models of {title}.", title=card.record["title"])
+    said = {"score_scale": None, **card.of("fields")}
+    made = {name: _field(name, value, why, known, card) for name, value in said.items()}
     open_: dict[str, list[Any]] = {}
     settled = False
     for case in card.of("cases"):
@@ -301,9 +291,8 @@ def fields_said(card: NameCard, found: Match, weights: Weights, known: Mapping[s
         why = say("In {title}, this follows from what the file holds.", title=card.record["title"])
         for name, value in case.get("fields", {}).items():
             if holds:
-                said[name] = Known(value, why)
+                made[name] = _field(name, value, why, known, card)
             open_.setdefault(name, []).append(value)
-    made = {name: _field(name, one, known, card) for name, one in said.items()}
     for name, values in open_.items() if not settled else ():
         if name not in made:
             why = say("In {title}, this depends on settings that the file does not have.", title=card.record["title"])
@@ -333,12 +322,12 @@ def _setting(key: str, weights: Weights) -> tuple[str, Any]:
     return name, weights.settings.get(name)
 
 
-def _field(name: str, said: Known, known: Mapping[str, Any], card: NameCard) -> Field:
+def _field(name: str, value: Any, why: Sentence, known: Mapping[str, Any], card: NameCard) -> Field:
     """A field as a card says it; of several words the first is assumed."""
-    if isinstance(said.value, list) and said.value and isinstance(said.value[0], str):
+    if isinstance(value, list) and value and isinstance(value[0], str):
         why = say("This is assumed, because it is usual in {title}; other versions differ.", title=card.record["title"])
-        return inferred(name, said.value[0], why, *said.value)
-    return Field(name, "read", _value(name, said.value, known), said.evidence)
+        return inferred(name, value[0], why, *value)
+    return Field(name, "read", _value(name, value, known), why)
 
 
 def _value(name: str, value: Any, known: Mapping[str, Any]) -> Any:
@@ -436,7 +425,7 @@ def _plain(name: str, value: Any) -> Any:
     return "none" if value is None and name.endswith("_id") else [*value] if isinstance(value, tuple) else value
 
 
-def _pattern(one: keys.MatchedTensor, found: Match) -> tuple[str, Any]:
+def _pattern(one: Rule, found: Match) -> tuple[str, Any]:
     source, targets = _numbered(one.source, found), list(one.targets)
     if "{n}" in source:
         targets = [_LAYER.sub(r"\1.layers.{n}.", name) for name in targets]

@@ -10,7 +10,6 @@ Reads are recorded. At the end, a key that was never read is refused by name, un
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from types import MappingProxyType
 from typing import Any, Final
 
 from glassformer.extensions.importers.library.keys import KeyTable
@@ -21,23 +20,22 @@ from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS, MAX_LENGTH, ModelConfig
 
 MAX_WHOLE = 2**31
+MOST_CONFIG = 4_000_000  # bytes; label maps can be long
 _DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 # Non-linearities: transformers' name -> the name in our config.
-ACTIVATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "relu": "relu",
-        "gelu": "gelu",
-        "gelu_python": "gelu",
-        "gelu_new": "gelu_tanh",
-        "gelu_pytorch_tanh": "gelu_tanh",
-        "gelu_fast": "gelu_tanh",
-        "gelu_accurate": "gelu_tanh",
-        "silu": "silu",
-        "swish": "silu",
-        "quick_gelu": "quick_gelu",
-    }
-)
+ACTIVATIONS: Mapping[str, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_accurate": "gelu_tanh",
+    "silu": "silu",
+    "swish": "silu",
+    "quick_gelu": "quick_gelu",
+}
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,7 @@ class Known:
 Fields = dict[str, Known]  # by the names of our config
 
 
-class _Missing:
-    """No default."""
-
-
-_REQUIRED = _Missing()
+_REQUIRED: Any = object()  # no default
 
 
 def fixed(value: Any) -> Known:
@@ -109,7 +103,7 @@ class Settings:
         """
         found = self._found(key, absent)
         if found.value is None and null is not _REQUIRED and self.has(key):
-            return null if isinstance(null, Known) else self._read(key, null)
+            return null if isinstance(null, Known) else Known(null, self.where(key))
         if self.has(key) and (type(found.value) is not int or not least <= found.value <= most):  # True is a number
             raise self.refused(key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most))
         return found
@@ -196,14 +190,11 @@ class Settings:
         """That nothing was found, and what it is then."""
         return say("default value, because config.json has no {key}", key=key)
 
-    def _read(self, key: str, value: Any) -> Known:
-        return Known(value, self.where(key))
-
     def _found(self, key: str, absent: Any) -> Known:
         self._asked.add(key)
         if key in self._record:
-            return self._read(key, self._record[key])
-        if isinstance(absent, _Missing):
+            return Known(self._record[key], self.where(key))
+        if absent is _REQUIRED:
             raise CheckpointError("{label}: {key}: is missing.", label=self.label, key=key)
         if isinstance(absent, Known):
             return absent
@@ -227,6 +218,10 @@ class Family:
     vocabularies: tuple[str, ...] = ()
     tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
     known: Collection[str] = ()  # further keys of config.json that have no effect in this family
+
+    def said(self, settings: Settings, present: Present) -> Fields:
+        """The fields of ours, from a config and from what the file has."""
+        return self.fields(settings, present) | always(**self.always)
 
 
 def config_of(said: Fields, *, label: str) -> ModelConfig:

@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
 
-from glassformer.extensions.importers.library.report import Field, ask, inferred
-from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
+from glassformer.extensions.importers.library.report import Field, Stored, ask, inferred
+from glassformer.extensions.tokenizers import tokenizers_library, vocabulary
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, sentencepiece
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.tokenizers.vocabulary import CALLED
 from glassformer.extensions.weight_files.weight_folder import places_beside
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, GlassformerError, within
@@ -78,7 +77,7 @@ class ImportRequest:
 class Tokenizers:
     """The tokenizers of a model."""
 
-    stored: tuple[bytes, ...] | Vocabularies  # as a checkpoint stores them
+    stored: Stored  # as a checkpoint has them
     source: AnyTokenizer  # one object where they are alike
     target: AnyTokenizer  # one object where they are alike
     notes: tuple[Sentence, ...] = ()  # what a reader should know
@@ -102,10 +101,8 @@ class _File:
 def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
     """No tokenizer: pieces are the numbers of the rows; special ones have no text."""
     target_size = None if sizes[0] == sizes[1] else sizes[1]
-    stored = Vocabularies(
-        "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
-    )
-    note = say("No tokenizer was given, so texts must be typed as ids.")
+    options = Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
+    stored, note = Vocabularies("raw", options), say("No tokenizer was given, so texts must be typed as ids.")
     return Tokenizers(stored, *stored.open(), notes=(note,))
 
 
@@ -183,22 +180,6 @@ def _side(path: Path) -> int | None:
 
 def opened(given: ImportInputs, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
     """The given tokenizers, at least one, for tables with this many rows; refuses those that do not fit."""
-    source, target = _sides(given, shared=shared, inside=inside)
-    with within(source.name):
-        made = _made(source, target, sizes, shared=shared)
-    for file, tokenizer, rows in ((source, made.source, sizes[0]), (target, made.target, sizes[1])):
-        if tokenizer.size != rows:
-            raise CheckpointError(
-                "{file}: has {n:,} tokens, but the embedding table has {rows:,} rows; give the tokenizer that the "
-                "model was trained with.",
-                file=file.name,
-                n=tokenizer.size,
-                rows=rows,
-            )
-    return replace(made, files=tuple(dict.fromkeys(Path(one.name).name for one in (source, target))))
-
-
-def _sides(given: ImportInputs, *, shared: bool, inside: Path | None) -> tuple[_File, _File]:
     source, target = given.source_pieces or given.pieces, given.target_pieces or given.pieces
     if shared and source and target and source != target:
         raise CheckpointError(
@@ -216,7 +197,19 @@ def _sides(given: ImportInputs, *, shared: bool, inside: Path | None) -> tuple[_
             file=as_typed(source or target or Path(), inside),
         )
     first = _file(source, inside)
-    return first, first if source == target else _file(target, inside)
+    second = first if source == target else _file(target, inside)
+    with within(first.name):
+        made = _made(first, second, sizes, shared=shared)
+    for file, tokenizer, rows in ((first, made.source, sizes[0]), (second, made.target, sizes[1])):
+        if tokenizer.size != rows:
+            raise CheckpointError(
+                "{file}: has {n:,} tokens, but the embedding table has {rows:,} rows; give the tokenizer that the "
+                "model was trained with.",
+                file=file.name,
+                n=tokenizer.size,
+                rows=rows,
+            )
+    return replace(made, files=tuple(dict.fromkeys(Path(one.name).name for one in (first, second))))
 
 
 def _file(path: Path, inside: Path | None) -> _File:
@@ -229,7 +222,7 @@ def _file(path: Path, inside: Path | None) -> _File:
             return _File(called, "json", {tokenizers_library.FILE: content})
         files.check_size(name, limit=MAX_TOKENIZER)
         if not files.has("merges.txt"):
-            return _File(called, LIST, {vocabulary_files.IDS: content})
+            return _File(called, LIST, {vocabulary.IDS: content})
         merges = {"vocab.json": content, "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
         return _File(called, "roberta" if b'"<s>"' in content and b'"</s>"' in content else "gpt2", merges)
     content = files.read(name, limit=MAX_TOKENIZER)
@@ -272,15 +265,12 @@ def _made(source: _File, target: _File, sizes: tuple[int | None, int | None], *,
 USUAL = 4  # ids from 0 that tutorials give to special pieces
 MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
 # Usual ids without a tokenizer; the first four differ in this order.
-FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3})
+FIRST: Mapping[str, int] = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
 def settled(
-    fields: Mapping[str, Field],
-    tokenizers: Tokenizers | None,
-    answers: Mapping[str, Any],
-    said: Mapping[str, Field] = MappingProxyType({}),
+    fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any], said: Mapping[str, Field]
 ) -> list[Field]:
     """The fields about ids, from the known fields by name, and how many layers each stack has.
 

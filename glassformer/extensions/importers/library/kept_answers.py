@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.weight_files.weight_folder import chosen
 from transformer.errors import CheckpointError, ClauseError, shown, within
+from transformer.files.atomic_saves import write_whole
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
@@ -85,7 +85,7 @@ def not_asked(name: str, value: Any) -> Sentence:
 def write(source: Path, answers: Mapping[str, Any]) -> Path:
     """Keep answers of a file or folder, and return where; what was written for another model stays as it is."""
     path, _ = _own(source)
-    path.write_text(json.dumps({WRITTEN_FOR: model_of(source), **answers}, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps({WRITTEN_FOR: model_of(source), **answers}, indent=1) + "\n").encode())
     return path
 
 
@@ -121,7 +121,7 @@ def _content(path: Path, inside: Path | None = None) -> dict[str, Any]:
     return answers
 
 
-NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+NO_ANSWERS: Mapping[str, Any] = {}
 CONFIG_FIELDS = frozenset(field.name for field in fields(ModelConfig))
 
 
@@ -156,8 +156,9 @@ def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
             with within(report.source):
                 check_choice(field, answers[field.name])
     there = {field.name for field in report.fields}
-    new = tuple(Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)
-    return replace(report.answered(answers), fields=(*report.answered(answers).fields, *new))
+    known = (one.answered(answers[one.name]) if one.name in answers else one for one in report.fields)
+    new = (Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)
+    return replace(report, fields=(*known, *new))
 
 
 def as_said(value: Any) -> str:

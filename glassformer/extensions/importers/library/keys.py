@@ -3,7 +3,7 @@ r"""Rules from a file's tensor names to the model's: patterns, reshapes of value
 A table is data. A rule's pattern is a name in which `{n}` is the number of a layer, `{m}` the same counted
 from 1, `{h}` another number, and `{p}` "weight" or "bias"; letter case matters.
 
-    Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
+    Rule("encoder_layers.{n}.self_attn.W_q.{p}", ("encoder.layers.{n}.self_attn.q_proj.{p}",))
 
 Each tensor is matched separately, so a model combined from two programs matches too. Names without a rule are left
 over; nothing is dropped in silence.
@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
-from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -187,7 +186,7 @@ def _flat(table: Tensor) -> Tensor:
 
 
 MAX_PREFIX = 6  # parts of a name before what a table knows
-NO_NAMES: Mapping[str, str] = MappingProxyType({})
+NO_NAMES: Mapping[str, str] = {}
 _HOLE = re.compile(r"\{([nmhp])\}")
 _HOLES = {
     "n": r"(?P<n>0|[1-9]\d{0,3})", "m": r"(?P<m>[1-9]\d{0,3})", "h": r"\d{1,4}", "p": r"(?P<p>weight|bias)",
@@ -207,11 +206,6 @@ class Rule:
     targets: tuple[str, ...]  # patterns of the names in the model; none if it is ignored
     reshape: Reshape = AS_IS  # how the values are moved
     why_not: Sentence = say("the model does not use it")  # a clause for the report, where it is ignored
-
-    @classmethod
-    def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
-        """A rule with its targets one by one."""
-        return cls(source, targets, reshape)
 
 
 _EITHER = re.compile(r"\{([^{}]*,[^{}]*)\}")
@@ -262,26 +256,17 @@ class KeyTable:
 
 
 @dataclass(frozen=True)
-class MatchedTensor:
-    """A rule with the tensor that it was found for."""
-
-    source: str
-    targets: tuple[str, ...]
-    reshape: Reshape
-
-
-@dataclass(frozen=True)
 class Match:
     """What a table makes of the names of a file."""
 
     table: KeyTable  # the table
     prefix: str  # what the names of the model begin with in the file, and the table does not know
-    taken: tuple[MatchedTensor, ...]  # what becomes of the tensors, in the order of the file
+    taken: tuple[Rule, ...]  # what becomes of each tensor, with its names, in the order of the file
     ignored: Mapping[str, Sentence]  # name -> why it is not used
     left_over: tuple[str, ...]  # names that the table does not know
 
     @cached_property
-    def sources(self) -> Mapping[str, MatchedTensor]:
+    def sources(self) -> Mapping[str, Rule]:
         """For each tensor of the model, where it comes from."""
         return {target: one for one in self.taken for target in one.targets}
 
@@ -335,7 +320,7 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
 
     A tensor without the prefix gives way to one with it.
     """
-    taken: list[MatchedTensor] = []
+    taken: list[Rule] = []
     ignored: dict[str, Sentence] = {}
     left: list[str] = []
     for name in names:
@@ -343,7 +328,7 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
         if rule is None:
             left.append(name)
         elif targets:
-            taken.append(MatchedTensor(name, targets, rule.reshape))
+            taken.append(Rule(name, targets, rule.reshape))
         else:
             ignored[name] = rule.why_not
     inside = {target for one in taken if one.source.startswith(prefix) for target in one.targets}
@@ -351,17 +336,16 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
     return Match(table, prefix, tuple(taken), ignored, tuple(left)).leaving(second)
 
 
-def best_match(tables: Iterable[KeyTable], names: Sequence[str]) -> Match:
-    """The match, among those with each table and with each prefix, that gives the most of a model."""
-    found = [(given, table) for table in tables for given in prefixes(table, names).items()]
-    (prefix, _), table = max(found, key=lambda one: len({*one[0][1].values()}))
+def best_match(table: KeyTable, names: Sequence[str]) -> Match:
+    """The match behind the prefix that gives the most of a model."""
+    prefix, _ = max(prefixes(table, names).items(), key=lambda one: len({*one[1].values()}))
     return match(table, names, prefix=prefix)
 
 
 def check(found: Match, *, label: str) -> None:
     """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
     with within(label):
-        holder: dict[str, MatchedTensor] = {}
+        holder: dict[str, Rule] = {}
         numbers: dict[str, set[int]] = {}
         for one in found.taken:
             for target in one.targets:

@@ -19,18 +19,10 @@ from typing import Any, Literal
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
 from glassformer.extensions.importers.library.cards import read_card
+from glassformer.extensions.importers.library.config_settings import MOST_CONFIG
 from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, answered, check_names
-from glassformer.extensions.importers.library.readers import (
-    ARRAYS,
-    MOST_CONFIG,
-    OURS,
-    Reader,
-    is_foreign_file,
-    is_marians,
-    readers,
-    why_unopened,
-)
+from glassformer.extensions.importers.library.readers import Reader, is_foreign_file, is_marians, readers, why_unopened
 from glassformer.extensions.importers.library.renaming import check_agreement
 from glassformer.extensions.importers.library.report import (
     NO_EMBEDDINGS,
@@ -44,8 +36,8 @@ from glassformer.extensions.importers.library.report import (
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
-from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen, nested
+from glassformer.extensions.tokenizers.vocabulary import CALLED
+from glassformer.extensions.weight_files.weight_folder import ARRAYS, USUAL, chosen, nested
 from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
@@ -105,12 +97,10 @@ class _Import:
         report, tokenizers = self._report()
         if not report.can_be_written or tokenizers is None:
             return Imported(report, None, UnopenedTensors(self.understood.match, self.weights.again))
-        found, config = self.understood.match, self._config(report)
-        facts = self.understood.facts
+        found, facts, config = self.understood.match, self.understood.facts, self._config(report)
         sizes = keys.shapes(found, self.weights, facts)
         check_agreement(found, self.weights, sizes, expected_shapes(config))
-        absent = sum(math.prod(sizes[name]) for name in found.standing_in)
-        learned = config.count_parameters() - absent
+        learned = config.count_parameters() - sum(math.prod(sizes[name]) for name in found.standing_in)
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
         content = Content(config, tokenizers.stored, card, found, facts, self.weights.again)
         return Imported(report, content, named=self.understood.named)
@@ -121,7 +111,7 @@ class _Import:
         said = unknown_tensors.used(every, weights)
         answers = {name: value for name, value in every.items() if name not in said}
         fields = unknown_tensors.with_questions(found.report.fields, found, weights, every)
-        by_name = {one.name: _settled_length(one, answers) for one in fields}
+        by_name = {one.name: _settled_length(one) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.asked.given.has_tokenizer else import_inputs.without((1, 1))
@@ -176,7 +166,7 @@ class _Import:
             ) from None
 
 
-def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
+def _settled_length(field: Field) -> Field:
     """The length of a text; where a formula gives the positions any will do, so nobody is asked."""
     if field.name == "max_len" and field.how == "asked":
         return inferred(field.name, LENGTH, say("Without a table of positions, the number of positions is unknown."))
@@ -186,13 +176,8 @@ def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
 
 
 Kind = Literal["native", "weights"] | Reader
-OF_A_FOLDER = (
-    CONFIG,
-    WHOLE,
-    INDEX,
-    PICKLED,
-    INDEX_OF_PICKLED,
-)  # files that mean the folder around them; a reader's own do, too
+OF_A_FOLDER = (CONFIG, *USUAL)  # files that mean the folder around them; a reader's own do, too
+OURS = ("format_version", "n_encoder_layers")  # keys of a config.json of this program
 _MOST = 8  # choices that a message lists
 
 
@@ -272,12 +257,12 @@ def preview(
     DataError if the pairs cannot be read.
     """
     asked = ImportRequest(Path(source), answers, given, inside)
-    imported = _with_kept(asked)
+    imported = previewed(asked)
     if given.pairs is None or not imported.report.asked:
         return imported
     found = ranked(asked, imported.report, read_samples(given.pairs))
     if found.decided:
-        imported = _with_kept(asked, found.decided)
+        imported = previewed(asked, found.decided)
     return replace(imported, report=imported.report.ranked(found))
 
 
@@ -291,13 +276,13 @@ def ranked(
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
-        content = _with_kept(asked, more).content
+        content = previewed(asked, more).content
         return None if content is None else made(content, asked.source or Path(), asked.inside, device=device)
 
     return scored(report, build, samples, progress=progress)
 
 
-def _with_kept(asked: ImportRequest, more: Mapping[str, Any] = NO_ANSWERS) -> Imported:
+def previewed(asked: ImportRequest, more: Mapping[str, Any] = NO_ANSWERS) -> Imported:
     """What is understood with more answers, and with those that are kept beside the model, too."""
     source, given = asked.source or Path(), {**asked.answers, **more}
     kept = kept_answers.read(kind_of(source, inside=asked.inside)[1], inside=asked.inside)

@@ -20,16 +20,9 @@ from dataclasses import replace
 from itertools import islice, permutations, product
 from typing import Any
 
-from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, best_match, match, prefixes
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Rule, best_match, match, prefixes
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.importers.library.tutorials import (
-    ATTENTIONS,
-    LAYERS,
-    POSITION_OF,
-    PROJECTIONS,
-    TABLES,
-    tutorials,
-)
+from glassformer.extensions.importers.library.tutorials import ALL_TABLES, ATTENTIONS, LAYERS, PROJECTIONS, tutorials
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import say
@@ -279,7 +272,7 @@ def matched(weights: Weights, answers: Mapping[str, Any], card: tuple[KeyTable, 
     They are those of tutorials, or those of a card's table, behind a prefix.
     """
     names = list(weights.tensors)
-    found = match(card[0], names, prefix=card[1]) if card else best_match([tutorials()], names)
+    found = match(card[0], names, prefix=card[1]) if card else best_match(tutorials(), names)
     others = []
     if PREFIX in answers:
         found = match(found.table, names, prefix=_prefix(answers[PREFIX], weights))
@@ -324,9 +317,9 @@ def _prefix(said: Any, weights: Weights) -> str:
     return prefix
 
 
-def places(found: Match, stack: str, called: Mapping[str, str] | None = None) -> dict[str, list[MatchedTensor]]:
+def places(found: Match, stack: str, called: Mapping[str, str] | None = None) -> dict[str, list[Rule]]:
     """Where a file has layers of a stack, and the tensors there; "" is a layer without a number."""
-    there: dict[str, list[MatchedTensor]] = {}
+    there: dict[str, list[Rule]] = {}
     for one in found.taken:
         if one.targets[0].startswith(f"{stack}.layers."):
             name = (called or {}).get(one.source, one.source.removeprefix(found.prefix))
@@ -346,7 +339,7 @@ def _single(found: Match, called: Mapping[str, str]) -> Match:
             gone |= {one.source for one in taken if twice}
     seen: set[str] = set()
     for one in found.taken:
-        if {*one.targets} <= {*TABLES, *POSITION_OF.values()}:
+        if ALL_TABLES.issuperset(one.targets):
             gone |= {one.source} if seen & {*one.targets} else set()
             seen |= {*one.targets}
     return found.leaving(gone)

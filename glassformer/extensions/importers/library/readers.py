@@ -45,11 +45,9 @@ def readers() -> tuple[Reader, ...]:
 
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
-MOST_CONFIG = 4_000_000  # label maps can be long
 ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
 _MARIANS = b"special:model.yml.npy"  # Marian's file of arrays lists this one; a file of maps never does
 _END = 1_000_000  # bytes; the list of arrays ends the file, and Marian's options stand last in it
-OURS = ("format_version", "n_encoder_layers")
 
 
 def is_foreign_file(file: Path) -> bool:

@@ -16,13 +16,13 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, form, spelled
-from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
+from glassformer.extensions.importers.library import config_settings, keys
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, Settings, inferred
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, form, spelled
+from glassformer.extensions.importers.library.report import Content, Field, FileTensor, Imported, ImportReport, Stored
 from glassformer.extensions.weight_files.weights import Weights
-from transformer.checkpoint.consistency import clauses
-from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.checkpoint.consistency import clauses, expected_shapes
+from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.i18n import Sentence, joined, say
 from transformer.model.attention_features import SinusoidLayout
 from transformer.model.positions import table_of
@@ -55,6 +55,13 @@ def renamed(names: Mapping[str, Becomes], *, prefixes: Iterable[str] = ("",)) ->
         yield from (Rule(prefix + source, targets, reshape) for source, targets in spelled(theirs, [ours]))
 
 
+def key_table(
+    name: Sentence, names: Mapping[str, Becomes], *, prefixes: Iterable[str], head: Mapping[str, Becomes]
+) -> KeyTable:
+    """The table of a model's names behind one of the prefixes, and of its head's, which have none."""
+    return KeyTable(name, (*renamed(names, prefixes=prefixes), *renamed(head)))
+
+
 def in_layers(theirs: str, ours: str, names: Mapping[str, str]) -> dict[str, str]:
     """Names in the layers of a file and of the model, from those of the modules in one."""
     return {f"{theirs}.{{n}}.{one}.{{p}}": f"{ours}.layers.{{n}}.{other}.{{p}}" for one, other in names.items()}
@@ -72,6 +79,52 @@ FAIRSEQ = {  # and its followers
 }  # fmt: skip
 
 
+def settled(
+    table: KeyTable, weights: Weights, settings: Settings, fields: Callable[[Present], Fields], *, tied: bool
+) -> tuple[Match, Fields]:
+    """What becomes of the tensors of a file with a config, and the fields of ours; `tied` is as for `settle_tables`."""
+    found = keys.match(table, list(weights.tensors))
+    said = fields(frozenset(found.sources))
+    head = said.get("mlm_head")
+    with within(weights.label):
+        has_output = head is None or bool(head.value)
+        found, tables = settle_tables(found, weights, settings, tied=tied, has_output=has_output)
+    if head is not None:
+        tables["output_bias"] = head  # no model with such a head is without
+    found, sinusoids = settle_sinusoids(found, weights, said)
+    keys.check(found, label=weights.label)
+    return found, {
+        **said,
+        **tables,
+        **sinusoids,
+        "normalisation": config_settings.fixed(()),
+        "max_len": config_settings.at_most(said["max_len"]),
+    }
+
+
+def imported(
+    found: Match,
+    weights: Weights,
+    said: Fields,
+    stored: Stored | None,
+    *,
+    label: str,
+    kind: str,
+    notes: Sequence[Sentence],
+    asked: Sequence[Field] = (),
+) -> Imported:
+    """The model of a file with a config, none while something is asked; refuses other tensors than such a model has."""
+    config, facts = config_settings.config_of(said, label=label), {"n_heads": said["n_heads"].value}
+    shapes, expected = keys.shapes(found, weights, facts), expected_shapes(config)
+    check_agreement(found, weights, shapes, expected)
+    open_ = {one.name for one in asked}
+    fields = [*(one for one in config_settings.reported(said) if one.name not in open_), *asked]
+    report = account(found, weights, needed=list(expected), fields=fields, notes=notes)
+    card = {"title": label, "description": f"A {kind} model."}
+    content = None if asked or stored is None else Content(config, stored, card, found, facts, weights.again)
+    return Imported(replace(report, source=label), content)
+
+
 def settle_tables(
     found: Match, weights: Weights, settings: Settings, *, tied: bool, has_output: bool
 ) -> tuple[Match, Fields]:
@@ -85,31 +138,38 @@ def settle_tables(
     one_output = has_output and OUTPUT in names
     if one_output and tie.value and not names.keys() & {INPUT, SOURCE, TARGET}:
         names[INPUT], one_output = names.pop(OUTPUT), False  # kept under the name of the output
-    targets, copies, shared = _sides(names, weights, found)
-    if not has_output:
-        return _with(found, names, targets, copies), {"shared_vocab": shared}
-    table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
-    own = one_output and not equal(names[OUTPUT], table, weights)
-    if one_output:
-        (targets if own else copies)[OUTPUT] = "output_table"
-    elif not tie.value:
-        raise ClauseError(
-            "has no output layer ({names}), but tie_word_embeddings is false in config.json; save the whole model",
-            names=_sought(found, OUTPUT),
-        )
-    why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
-    biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
-    targets |= dict.fromkeys(biases[:1], "output_bias")
-    copies |= dict.fromkeys(biases[1:], "output_bias")
-    bias = inferred(bool(biases), say("the file has an output bias") if biases else say("the file has no output bias"))
-    fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
-    return _with(found, names, targets, copies), fields
+    becomes, shared = _sides(names, weights, found)
+    fields = {"shared_vocab": shared}
+    if has_output:
+        table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
+        own = one_output and not equal(names[OUTPUT], table, weights)
+        if one_output:
+            becomes[OUTPUT] = "output_table" if own else _copy_of("output_table")
+        elif not tie.value:
+            raise ClauseError(
+                "has no output layer ({names}), but tie_word_embeddings is false in config.json; save the whole model",
+                names=_sought(found, OUTPUT),
+            )
+        why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
+        biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
+        becomes |= dict(zip(biases, ("output_bias", _copy_of("output_bias")), strict=False))
+        of_bias = say("the file has an output bias") if biases else say("the file has no output bias")
+        fields |= {"tie_output": inferred(not own, why), "output_bias": inferred(bool(biases), of_bias)}
+    taken, ignored, role_of = list[Rule](), dict(found.ignored), {name: role for role, name in names.items()}
+    for one in found.taken:
+        new = becomes.get(role_of[one.source], CLASSES) if one.source in role_of else one.targets
+        if isinstance(new, Sentence):
+            ignored[one.source] = new
+        else:
+            taken.append(replace(one, targets=(new,) if isinstance(new, str) else new))
+    return replace(found, taken=tuple(taken), ignored=ignored), fields
 
 
-def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[dict[str, str], dict[str, str], Known]:
-    """What becomes of the tables of both sides: role -> name in the model, for those that are used and for copies."""
+def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[dict[str, str], Known]:
+    """What becomes of the tables of both sides, by role: a tensor of the model or why it is none; whether it is one."""
+    one_table = inferred(True, say("the file has one embedding table"))
     if INPUT in names:
-        copies = {role: "src_table" for role in (SOURCE, TARGET) if role in names}
+        copies = [role for role in (SOURCE, TARGET) if role in names]
         for role in copies:
             if not equal(names[role], names[INPUT], weights):
                 raise ClauseError(
@@ -117,39 +177,25 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
                     copy=shown(names[role]),
                     table=shown(names[INPUT]),
                 )
-        return {INPUT: "src_table"}, copies, inferred(True, say("the file has one embedding table"))
+        return {INPUT: "src_table", **dict.fromkeys(copies, _copy_of("src_table"))}, one_table
     if SOURCE in names and TARGET in names:
         if equal(names[TARGET], names[SOURCE], weights):
-            return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("the two tables are equal"))
-        two = {SOURCE: "src_table", TARGET: "tgt_table"}
-        return two, {}, inferred(False, say("the file has two embedding tables"))
+            shared = inferred(True, say("the two tables are equal"))
+            return {SOURCE: "src_table", TARGET: _copy_of("src_table")}, shared
+        return {SOURCE: "src_table", TARGET: "tgt_table"}, inferred(False, say("the file has two embedding tables"))
     only = next((role for role in (SOURCE, TARGET) if role in names), None)
     if only is None:
         raise ClauseError("has no embedding table ({names}); save the whole model", names=_sought(found, INPUT))
-    return {only: "src_table"}, {}, inferred(True, say("the file has one embedding table"))
+    return {only: "src_table"}, one_table
+
+
+def _copy_of(name: str) -> Sentence:
+    return say("it is a copy of {name}", name=name)
 
 
 def _sought(found: Match, role: str) -> str:
     """The names that a table of this role may have."""
     return joined(", ", [shown(rule.source) for rule in found.table.rules if rule.targets == (role,)])
-
-
-def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
-    """The match with names of the model in the place of roles, and copies ignored."""
-    role_of = {name: role for role, name in names.items()}
-    kept: list[MatchedTensor] = []
-    ignored = dict(found.ignored)
-    for one in found.taken:
-        role = role_of.get(one.source)
-        if role is not None and role in targets:
-            kept.append(replace(one, targets=(targets[role],)))
-        elif role is not None and role in copies:
-            ignored[one.source] = say("it is a copy of {name}", name=copies[role])
-        elif role is None:
-            kept.append(one)
-        else:
-            ignored[one.source] = CLASSES
-    return replace(found, taken=tuple(kept), ignored=ignored)
 
 
 def equal(name: str, other: str, weights: Weights) -> bool:
@@ -196,32 +242,22 @@ _LONGEST = 140  # characters of a name
 
 
 def account(
-    found: Match,
-    weights: Weights,
-    shapes: Mapping[str, tuple[int, ...]],
-    *,
-    needed: Iterable[str],
-    fields: Sequence[Field],
-    notes: Sequence[Sentence] = (),
+    found: Match, weights: Weights, *, needed: Iterable[str], fields: Sequence[Field], notes: Sequence[Sentence] = ()
 ) -> ImportReport:
-    """The report of a match; `shapes` are those of the model's tensors, as far as they are known.
+    """The report of a match.
 
     `needed` are names that the model must have; a `*` means each layer of the stack before it. What one layer has all
     layers of its stack must have, too.
     """
-    sources, absent = found.sources, found.standing_in
-    names = dict.fromkeys(
-        (*sources, *_in_every_layer(found, [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in sources)]))
-    )
-    given = sources.keys() - absent.keys()
+    names = [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in found.sources)]
+    layers = {stack: range(found.n_layers(stack)) for stack in ("encoder", "decoder")}
+    every = (name.replace("*", str(n), 1) for name in names for n in layers.get(name.split(".layers.*")[0], (0,)))
     return ImportReport(
         source=weights.label,
         recognised=found.table.name,
         file_tensors=tuple(_of_file(name, found, weights) for name in weights.tensors),
-        model_tensors=tuple(
-            ModelTensor(name, shapes.get(name), (sources[name].source,) if name in given else (), absent.get(name))
-            for name in names
-        ),
+        missing=tuple(name for name in dict.fromkeys(every) if name not in found.sources),
+        filled=found.standing_in,
         fields=tuple(fields),
         notes=(*weights.notes, *notes),
     )
@@ -233,28 +269,12 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
     if taken:
         targets = tuple(target for one in taken for target in one.targets if target not in found.standing_in)
         return FileTensor(name, info.dtype, info.shape, "renamed", targets, taken[0].reshape.said)
-    if name in found.ignored:
-        return FileTensor(name, info.dtype, info.shape, "ignored", why=found.ignored[name])
-    return FileTensor(name, info.dtype, info.shape, "unknown")
-
-
-def _in_every_layer(found: Match, names: Iterable[str]) -> Iterable[str]:
-    for name in dict.fromkeys(names):
-        if "*" not in name:
-            yield name
-            continue
-        for n in range(found.n_layers(name.split(".", 1)[0])):
-            yield name.replace("*", str(n), 1)
+    why = found.ignored.get(name)
+    return FileTensor(name, info.dtype, info.shape, "unknown" if why is None else "ignored", how=why)
 
 
 def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Shapes) -> None:
     """Refuse tensors other than those that a model of the file's config has; names the first five of each kind."""
-    faults = list(_faults(found, shapes, expected))
-    if faults:
-        raise CheckpointError("{label}: {faults}.", label=weights.label, faults=joined("; ", faults))
-
-
-def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence]:
     sources = found.sources
     missing = list(map(named, _theirs(found, [name for name in expected if name not in sources])))
     surplus = [named(sources[name].source) for name in sources if name not in expected]
@@ -269,7 +289,8 @@ def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence
         for name, shape in expected.items()
         if name in shapes and shapes[name] != shape
     ]
-    return clauses(missing=missing, unknown=surplus, wrong_shape=wrong)
+    if faults := list(clauses(missing=missing, unknown=surplus, wrong_shape=wrong)):
+        raise CheckpointError("{label}: {faults}.", label=weights.label, faults=joined("; ", faults))
 
 
 # What names of one kind share: all but the number of the layer, the end, the beginning.

@@ -7,7 +7,7 @@ or asked. Tensors are read from the file one at a time, so a model is in memory 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, Final, Literal
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, MatchedTensor
+from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, Rule
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import Places, Shapes
@@ -27,6 +27,7 @@ from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config import ModelConfig
 
+Stored = tuple[bytes, ...] | Vocabularies  # tokenizers, as `CheckpointContents` has them
 Fate = Literal["renamed", "ignored", "unknown"]
 How = Literal["read", "inferred", "decided", "answered", "asked"]
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -39,26 +40,10 @@ class FileTensor:
     name: str  # as the file has it, without the prefixes of wrappers
     dtype: str  # the format's name of the dtype, such as "F16"
     shape: tuple[int, ...]  # as the file has it
-    # "ignored": the model does not use it, for the reason `why`; "unknown": the model may compute something else.
+    # "ignored": the model does not use it; "unknown": the model may compute something else.
     fate: Fate
     targets: tuple[str, ...] = ()  # the tensors of the model that it became, or a part of
-    reshape: Sentence | None = None  # how its values were moved, None if they stayed as they are
-    why: Sentence | None = None  # why it is ignored
-
-
-@dataclass(frozen=True)
-class ModelTensor:
-    """Where one tensor of the model comes from."""
-
-    name: str  # in the model
-    shape: tuple[int, ...] | None  # that it must have; None if that depends on something that is asked
-    sources: tuple[str, ...] = ()  # the tensors of the file that it comes from; none if it is missing
-    filled: Sentence | None = None  # what it is filled with if the file need not have it, such as zeros for a bias
-
-    @property
-    def missing(self) -> bool:
-        """Whether nothing gives it."""
-        return not self.sources and self.filled is None
+    how: Sentence | None = None  # how its values were moved, None if they stayed as they are; or why it is ignored
 
 
 @dataclass(frozen=True)
@@ -117,7 +102,8 @@ class ImportReport:
     source: str  # how messages call the file or folder
     recognised: Sentence  # what kind of model the names are those of
     file_tensors: tuple[FileTensor, ...]  # every tensor of the file, in its order
-    model_tensors: tuple[ModelTensor, ...]  # every tensor of the model
+    missing: tuple[str, ...]  # tensors of the model that nothing gives
+    filled: Mapping[str, Sentence]  # those that the file need not have, and what they are filled with, such as ones
     fields: tuple[Field, ...]  # every field of the config that is not at its default
     notes: tuple[Sentence, ...] = ()  # sentences about the rest
     pieces: tuple[str, ...] = ()  # the files of the tokenizers; none if texts are typed as ids
@@ -127,11 +113,6 @@ class ImportReport:
     def left_over(self) -> tuple[str, ...]:
         """Tensors of the file that nobody knows."""
         return tuple(tensor.name for tensor in self.file_tensors if tensor.fate == "unknown")
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Tensors of the model that nothing gives."""
-        return tuple(tensor.name for tensor in self.model_tensors if tensor.missing)
 
     @property
     def asked(self) -> tuple[Field, ...]:
@@ -173,11 +154,6 @@ class ImportReport:
             say("{field} = {value}. {why}", field=o.name, value=_written(o.value), why=o.evidence) for o in said
         )
 
-    def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
-        """The report with the user's answers, by the names of the fields."""
-        fields = tuple(one.answered(answers[one.name]) if one.name in answers else one for one in self.fields)
-        return replace(self, fields=fields)
-
     @property
     def can_be_written(self) -> bool:
         """Whether every tensor and every field is accounted for."""
@@ -185,18 +161,24 @@ class ImportReport:
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Rows of sentences or data, layers together: a tensor's name, shape, outcome, and how or why."""
-        return [
-            (name, f"{one.dtype} [{', '.join(map(str, one.shape))}]", _fate(one, targets), one.reshape or one.why or "")
-            for name, one, targets in _together(self.file_tensors)
-        ]
+        kinds: dict[tuple[object, ...], list[FileTensor]] = {}
+        for one in self.file_tensors:
+            names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
+            kinds.setdefault((names, one.dtype, one.shape, one.fate, one.how), []).append(one)
+        rows = list[tuple[str, str, str, str]]()
+        for alike in kinds.values():
+            one, name = alike[0], collapsed(other.name for other in alike)
+            targets = ", ".join(collapsed(column) for column in zip(*(other.targets for other in alike), strict=True))
+            told = {"renamed": say("becomes {targets}", targets=targets), "ignored": say("ignored")}
+            rows.append((name, f"{one.dtype} {[*one.shape]}", told.get(one.fate, say("unknown")), one.how or ""))
+        return rows
 
     def filled_rows(self) -> list[tuple[str, Sentence]]:
         """A row for each tensor of the model that the file does not have, layers together, and what it is instead."""
         kinds: dict[tuple[str, Sentence], list[str]] = {}
-        for one in self.model_tensors:
-            if one.filled is not None:
-                kinds.setdefault((_NUMBER.sub("#", one.name, count=1), one.filled), []).append(one.name)
-        return [(collapsed(names), filled) for (_, filled), names in kinds.items()]
+        for name, what in self.filled.items():
+            kinds.setdefault((_NUMBER.sub("#", name, count=1), what), []).append(name)
+        return [(collapsed(names), what) for (_, what), names in kinds.items()]
 
     def field_rows(self) -> list[tuple[str, str, str, str]]:
         """A row for each field: its name, its value or the choices, how it is known, and from what."""
@@ -207,11 +189,11 @@ class ImportReport:
         return [
             say("{title}: {text}", title=self.source, text=self.recognised),
             *self.notes,
-            *_part("tensors:", (_row(row) for row in self.rows())),
-            *_part("stand-ins:", map(_row, self.filled_rows())),
-            *_part("config.json:", (_row(row) for row in self.field_rows())),
-            *_part("missing:", self.missing),
-            *_part("unknown:", self.left_over),
+            *_part("tensors:", self.rows()),
+            *_part("stand-ins:", self.filled_rows()),
+            *_part("config.json:", self.field_rows()),
+            *_part("missing:", [(name,) for name in self.missing]),
+            *_part("unknown:", [(name,) for name in self.left_over]),
             self.verdict(),
         ]
 
@@ -260,23 +242,6 @@ def collapsed(names: Iterable[str]) -> str:
     return _NUMBER.sub(f"{min(numbers)}–{max(numbers)}", names[0], count=1)
 
 
-def _together(tensors: Iterable[FileTensor]) -> Iterator[tuple[str, FileTensor, tuple[str, ...]]]:
-    """Tensors that differ in the layer alone: what they are called together, one of them, and their targets."""
-    kinds: dict[tuple[object, ...], list[FileTensor]] = {}
-    for one in tensors:
-        names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
-        kinds.setdefault((names, one.dtype, one.shape, one.fate, one.reshape, one.why), []).append(one)
-    for alike in kinds.values():
-        targets = tuple(collapsed(column) for column in zip(*(one.targets for one in alike), strict=True))
-        yield collapsed(one.name for one in alike), alike[0], targets
-
-
-def _fate(one: FileTensor, targets: tuple[str, ...]) -> Sentence:
-    if one.fate == "renamed":
-        return say("becomes {targets}", targets=", ".join(targets))
-    return say("ignored") if one.fate == "ignored" else say("unknown")
-
-
 def _value(one: Field) -> str:
     if one.how != "asked":
         return _written(one.value)
@@ -290,13 +255,9 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(record)
 
 
-def _row(cells: Iterable[str]) -> Sentence:
-    return joined("  ", ["", *(cell for cell in cells if cell)])
-
-
-def _part(head: str, lines: Iterable[str]) -> list[str]:
-    rows = [line if isinstance(line, Sentence) else _row([line]) for line in lines]
-    return [head, *rows] if rows else []
+def _part(head: str, rows: Sequence[Iterable[str]]) -> list[str]:
+    lines = [joined("  ", ["", *filter(None, cells)]) for cells in rows]
+    return [head, *lines] if lines else []
 
 
 @dataclass(frozen=True)
@@ -336,7 +297,7 @@ class Opened:
         for one in self.match.taken:
             yield from self._made(one)
 
-    def _made(self, one: MatchedTensor) -> Iterator[tuple[str, Tensor]]:
+    def _made(self, one: Rule) -> Iterator[tuple[str, Tensor]]:
         made = one.reshape.apply(self.weights.read(one.source), self.facts)
         return zip(one.targets, made, strict=True)
 
@@ -346,7 +307,7 @@ class Content:
     """A model that is understood, and still in its file."""
 
     config: ModelConfig  # the features of the model
-    vocabularies: tuple[bytes, ...] | Vocabularies  # its tokenizers, as `CheckpointContents` has them
+    vocabularies: Stored  # its tokenizers
     card: Mapping[str, object]  # what `card.json` shall say
     match: Match  # what becomes of the file's tensors
     facts: Facts  # what the reshapes need to know, such as the number of heads
@@ -372,13 +333,8 @@ class UnopenedTensors:
     match: Match  # what is known of them so far
     open_again: Callable[[], AbstractContextManager[Weights]]  # opens the file
 
-    @contextmanager
-    def read(self) -> Iterator[Callable[[], Iterator[tuple[str, Tensor]]]]:
-        """A function that gives each tensor with its name in the model, or in the file if nobody knows what it is."""
-        with self.open_again() as weights:
-            yield lambda: self._each(weights)
-
-    def _each(self, weights: Weights) -> Iterator[tuple[str, Tensor]]:
+    def each(self, weights: Weights) -> Iterator[tuple[str, Tensor]]:
+        """Each tensor of the open file, with its name in the model, or in the file if nobody knows what it is."""
         absent = self.match.standing_in
         known = [one for one in self.match.taken if not one.reshape.needs]
         named = {one.source for one in known}

@@ -10,7 +10,6 @@ and a note says so.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS
@@ -35,9 +34,9 @@ def _whole(value: Any) -> int:
 
 
 def _length(value: Any) -> int:
-    if not _whole(value) > 1:
+    if (length := _whole(value)) <= 1:
         raise ValueError
-    return min(value, MAX_LENGTH)
+    return min(length, MAX_LENGTH)
 
 
 def _epsilon(value: Any) -> float:
@@ -66,57 +65,37 @@ _KIND = _word(rms="rms", rmsnorm="rms", layer="layer", layernorm="layer")
 _POSITIONS = _word(sinusoidal="sinusoidal", sinusoid="sinusoidal", sine="sinusoidal", sin="sinusoidal", none="none")
 
 
-# Keys by the field that they answer, each group with what its values mean.
-ANSWERS: Mapping[str, tuple[tuple[Parse, tuple[str, ...]], ...]] = {
-    "n_heads": (
-        (_whole, ("n_heads", "n_head", "num_heads", "num_head", "heads", "head_num", "n_attn_heads",
-                  "num_attention_heads", "attention_heads", "attn_heads")),
-    ),
-    "norm": (
-        (_FIRST, ("norm_first", "pre_norm", "pre_ln", "normalize_before", "is_pre_norm", "use_pre_norm")),
-        (_PLACE, ("norm_place", "norm_position", "norm_style", "ln_position")),
-    ),
-    "norm_kind": ((_KIND, ("norm_kind", "norm_type", "normalization")),),
-    "norm_eps": ((_epsilon, ("norm_eps", "layer_norm_eps", "layer_norm_epsilon", "ln_eps")),),
-    "activation": ((_ACTIVATION, ("activation", "activation_function", "activation_fn", "hidden_act", "act_fn")),),
-    "scale_embedding": ((_FLAG, ("scale_embedding", "scale_embeddings", "embedding_scale", "scale_embed")),),
-    "positions": ((_POSITIONS, ("positions", "positional_encoding", "pos_encoding", "position_encoding")),),
-    "max_len": (
-        (_length, ("max_len", "max_length", "max_seq_len", "max_seq_length", "max_sequence_length", "block_size",
-                   "context_length", "n_positions", "max_position_embeddings")),
-    ),
-    "tie_output": ((_FLAG, ("tie_output", "tie_word_embeddings", "share_decoder_input_output_embed")),),
-    "pad_id": (
-        (_whole, ("pad_id", "pad_idx", "padding_idx", "pad_token_id", "src_pad_idx", "trg_pad_idx", "tgt_pad_idx",
-                       "pad_index")),
-    ),
-    "bos_id": (
-        (_whole, ("bos_id", "bos_idx", "bos_token_id", "sos_id", "sos_idx", "sos_token_id", "bos_index", "sos_index",
-                  "trg_sos_idx", "tgt_sos_idx", "start_token_id")),
-    ),
-    "eos_id": (
-        (_whole, ("eos_id", "eos_idx", "eos_token_id", "eos_index", "trg_eos_idx", "tgt_eos_idx", "end_token_id")),
-    ),
-    "unk_id": ((_whole, ("unk_id", "unk_idx", "unk_token_id", "unk_index")),),
-}  # fmt: skip
-# Keys that only say whether the settings are those of this model, by the fields of which one must have their value.
-CHECKS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("d_model",): ("d_model", "dim_model", "model_dim", "n_embd", "embed_dim", "emb_dim"),
-    ("d_ff",): ("d_ff", "dim_feedforward", "ffn_dim", "d_inner", "dff"),
-    ("n_encoder_layers",): ("n_encoder_layers", "num_encoder_layers", "encoder_layers", "enc_layers", "n_enc_layers"),
-    ("n_decoder_layers",): ("n_decoder_layers", "num_decoder_layers", "decoder_layers", "dec_layers", "n_dec_layers"),
-    ("n_encoder_layers", "n_decoder_layers"): ("n_layer", "n_layers", "num_layers", "num_hidden_layers"),
-}
-
-
-@cache
-def _names(keys: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(_plain, keys))
-
-
-_KNOWN = _names(
-    (*sum(CHECKS.values(), ()), *(key for groups in ANSWERS.values() for _, keys in groups for key in keys))
+# A field, what its values mean, and keys that say it.
+ANSWERS: tuple[tuple[str, Parse, str], ...] = (
+    ("n_heads", _whole, "n_heads|n_head|num_heads|num_head|heads|head_num|n_attn_heads|num_attention_heads"),
+    ("n_heads", _whole, "attention_heads|attn_heads"),
+    ("norm", _FIRST, "norm_first|pre_norm|pre_ln|normalize_before|is_pre_norm|use_pre_norm"),
+    ("norm", _PLACE, "norm_place|norm_position|norm_style|ln_position"),
+    ("norm_kind", _KIND, "norm_kind|norm_type|normalization"),
+    ("norm_eps", _epsilon, "norm_eps|layer_norm_eps|layer_norm_epsilon|ln_eps"),
+    ("activation", _ACTIVATION, "activation|activation_function|activation_fn|hidden_act|act_fn"),
+    ("scale_embedding", _FLAG, "scale_embedding|scale_embeddings|embedding_scale|scale_embed"),
+    ("positions", _POSITIONS, "positions|positional_encoding|pos_encoding|position_encoding"),
+    ("max_len", _length, "max_len|max_length|max_seq_len|max_seq_length|max_sequence_length|block_size"),
+    ("max_len", _length, "context_length|n_positions|max_position_embeddings"),
+    ("tie_output", _FLAG, "tie_output|tie_word_embeddings|share_decoder_input_output_embed"),
+    ("pad_id", _whole, "pad_id|pad_idx|padding_idx|pad_token_id|src_pad_idx|trg_pad_idx|tgt_pad_idx|pad_index"),
+    ("bos_id", _whole, "bos_id|bos_idx|bos_token_id|sos_id|sos_idx|sos_token_id|bos_index|sos_index"),
+    ("bos_id", _whole, "trg_sos_idx|tgt_sos_idx|start_token_id"),
+    ("eos_id", _whole, "eos_id|eos_idx|eos_token_id|eos_index|trg_eos_idx|tgt_eos_idx|end_token_id"),
+    ("unk_id", _whole, "unk_id|unk_idx|unk_token_id|unk_index"),
 )
+# Keys that only say whether the settings are those of this model, by the fields of which one must have their value.
+CHECKS: Mapping[tuple[str, ...], str] = {
+    ("d_model",): "d_model|dim_model|model_dim|n_embd|embed_dim|emb_dim",
+    ("d_ff",): "d_ff|dim_feedforward|ffn_dim|d_inner|dff",
+    ("n_encoder_layers",): "n_encoder_layers|num_encoder_layers|encoder_layers|enc_layers|n_enc_layers",
+    ("n_decoder_layers",): "n_decoder_layers|num_decoder_layers|decoder_layers|dec_layers|n_dec_layers",
+    ("n_encoder_layers", "n_decoder_layers"): "n_layer|n_layers|num_layers|num_hidden_layers",
+}
+# The same by key.
+_MEANT = {_plain(key): (name, parse) for name, parse, keys in ANSWERS for key in keys.split("|")}
+_SIZES = {_plain(key): names for names, keys in CHECKS.items() for key in keys.split("|")}
 
 
 def with_settings(
@@ -146,7 +125,7 @@ def _of_models(settings: Mapping[str, Any]) -> dict[str, Any]:
         inside.setdefault(key.rpartition(".")[0], []).append(key)
     found = dict[str, Any]()
     for keys in inside.values():
-        known = [key for key in keys if _name(key) in _KNOWN]
+        known = [key for key in keys if _name(key) in _MEANT or _name(key) in _SIZES]
         ids = {settings[key] for key in keys if type(settings[key]) is int}
         if len(keys) <= _FEW or len(ids) < len(keys) or 2 * len(known) >= len(keys):
             found |= {key: settings[key] for key in known}
@@ -157,8 +136,7 @@ def _of_others(known: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[st
     """The dictionaries that give the model another size -> a key that does, and the sizes by the tensors."""
     others: dict[str, tuple[str, list[int]]] = {}
     for key, found in settings.items():
-        names = next((names for names, keys in CHECKS.items() if _name(key) in _names(keys)), ())
-        there = list(dict.fromkeys(known[name] for name in names if known.get(name)))
+        there = list(dict.fromkeys(known[name] for name in _SIZES.get(_name(key), ()) if known.get(name)))
         if type(found) is int and there and found not in there:
             others.setdefault(key.rpartition(".")[0], (key, there))
     return others
@@ -170,17 +148,19 @@ def _settled(field: Field, settings: Mapping[str, Any], rows: int) -> Field:
     if not (is_open or field.name == "norm_eps"):
         return field
     values, problems = dict[str, Any](), list[Sentence]()
-    for parse, keys in ANSWERS.get(field.name, ()):
-        for key in (one for one in settings if _name(one) in _names(keys) and settings[one] is not None):
-            try:
-                values[key] = _possible(field, parse(settings[key]), rows)
-            except ValueError:
-                problem = say(
-                    "{key}, saved with the weights, is {found}, which cannot be this model's.",
-                    key=shown(key),
-                    found=shown(settings[key]),
-                )
-                problems.append(problem)
+    for key, found in settings.items():
+        name, parse = _MEANT.get(_name(key), ("", _whole))
+        if name != field.name or found is None:
+            continue
+        try:
+            values[key] = _possible(field, parse(found), rows)
+        except ValueError:
+            problem = say(
+                "{key}, saved with the weights, is {found}, which cannot be this model's.",
+                key=shown(key),
+                found=shown(found),
+            )
+            problems.append(problem)
     if len(set(values.values())) > 1:
         pairs = ", ".join(f"{key} = {settings[key]}" for key in values)
         problems = [say("The values saved with the weights differ: {pairs}.", pairs=pairs)]

@@ -14,19 +14,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
 
 from glassformer.extensions.importers.library import cards, keys, parts
 from glassformer.extensions.importers.library.cards import NameCard
-from glassformer.extensions.importers.library.keys import Facts, Match, MatchedTensor, check, shapes
+from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS
+from glassformer.extensions.importers.library.keys import Facts, Match, Rule, check, shapes
 from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
 from glassformer.extensions.importers.library.training_settings import with_settings
-from glassformer.extensions.importers.library.tutorials import DEFAULTS, POSITION_OF, TABLES, alone
+from glassformer.extensions.importers.library.tutorials import DEFAULTS, ORDER, POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n
@@ -36,7 +36,6 @@ from transformer.model.positions import sinusoidal_table
 Shapes = Mapping[str, tuple[int, ...]]
 
 SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angles at position 5,000 are this coarse
-PARTS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
 EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
 EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
 # The scale of a norm has a name: gamma goes with the biased deviation.
@@ -62,7 +61,7 @@ class Understanding:
 
 def understand(
     weights: Weights,
-    answers: Mapping[str, Any] = MappingProxyType({}),
+    answers: Mapping[str, Any] = NO_ANSWERS,
     settle: Callable[[Match], Match] = lambda found: found,
     own: NameCard | None = None,
 ) -> Understanding:
@@ -101,7 +100,7 @@ def understand(
     notes = (*notes_of(found, weights, answers), *others)
     if card and card.of("otherwise"):
         notes = (*notes, card.record["otherwise"])
-    report = account(found, weights, sizes, needed=needed, fields=fields, notes=notes)
+    report = account(found, weights, needed=needed, fields=fields, notes=notes)
     return Understanding(found, report, known, None if card else named, facts, said)
 
 
@@ -315,7 +314,7 @@ def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
     """The names that any such model has; `*` is each layer."""
     stacks = [stack for stack in POSITION_OF if found.n_layers(stack)]
     for stack in stacks:
-        attentions = PARTS[stack] if len(stacks) == 2 else PARTS[stack][:1]
+        attentions = ORDER[stack][:-1] if len(stacks) == 2 else ORDER[stack][:1]
         for attention in attentions:
             for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
                 yield f"{stack}.layers.*.{attention}.{projection}.weight"
@@ -349,11 +348,11 @@ def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
         shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
         beside = [name for name in unused(found) if name.startswith(layer)]
         if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
-            added.append(MatchedTensor(one.source, (output,), keys.WITH_NO_OUTPUT_MAP))
+            added.append(Rule(one.source, (output,), keys.WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
     no_table = not tables & there.keys() and not _unknown(found, weights, 2)
     if _FIRST in there and no_table and not found.n_layers("decoder"):
-        added.append(MatchedTensor(there[_FIRST].source, ("src_table",), keys.UNIT_VECTORS))
+        added.append(Rule(there[_FIRST].source, ("src_table",), keys.UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 

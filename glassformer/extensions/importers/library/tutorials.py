@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Rule
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Rule
 from transformer.i18n import say
 from transformer.i18n.sentence import read_table
 
@@ -28,6 +28,7 @@ TABLES: Names = _SAID["tables"]
 DEFAULTS: Sequence[Mapping[str, Any]] = _SAID["defaults"]
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 POSITION_OF = {stack: f"{stack}.embedding.positions.table" for stack in LAYERS}
+ALL_TABLES = frozenset((*TABLES, *POSITION_OF.values()))
 
 
 def _places() -> Iterator[tuple[str, str, str]]:
@@ -39,32 +40,29 @@ def _places() -> Iterator[tuple[str, str, str]]:
 
 def _attentions() -> Iterator[Rule]:
     for (_, place, layer), (ours, theirs) in product(_places(), ATTENTIONS.items()):
+        to = f"{layer}{ours}"
         for name in theirs:
-            before, to = f"{place}{name}", f"{layer}{ours}"
             for projection, called in PROJECTIONS.items():
-                for one in called:
-                    yield Rule.of(f"{before}.{one}.{{p}}", f"{to}.{projection}.{{p}}")
+                yield from (Rule(f"{place}{name}.{one}.{{p}}", (f"{to}.{projection}.{{p}}",)) for one in called)
             for kind in ("weight", "bias"):  # of nn.MultiheadAttention
-                three = (f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
-                yield Rule.of(f"{before}.in_proj_{kind}", *three, reshape=keys.SPLIT_ROWS)
+                three = tuple(f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
+                yield Rule(f"{place}{name}.in_proj_{kind}", three, keys.SPLIT_ROWS)
 
 
 def _feed_forwards() -> Iterator[Rule]:
-    for _, place, layer in _places():
-        for inside in _SAID["feed_forwards"]:
-            for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
-                for theirs, ours in zip(pair, ("up_proj", "down_proj"), strict=True):
-                    yield Rule.of(f"{place}{inside}{theirs}.{{p}}", f"{layer}ffn.{ours}.{{p}}")
-            if inside.count(".") == 1:  # one map instead of two
-                both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
-                yield Rule.of(f"{place}{inside}{{p}}", *both, reshape=keys.ONE_MAP)
+    for (_, place, layer), inside in product(_places(), _SAID["feed_forwards"]):
+        both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
+        for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
+            yield from (Rule(f"{place}{inside}{name}.{{p}}", (to,)) for name, to in zip(pair, both, strict=True))
+        if inside.count(".") == 1:  # one map instead of two
+            yield Rule(f"{place}{inside}{{p}}", both, keys.ONE_MAP)
 
 
 def _norms() -> Iterator[Rule]:
+    counted = [(name, 1) for name in _SAID["norms"]] + [(name, 0) for name in _SAID["counted_from_0"]]
     for stack, place, layer in _places():
-        for name, (i, part) in product([*_SAID["norms"], *_SAID["counted_from_0"]], enumerate(ORDER[stack])):
-            theirs = f"{place}{name.format(i + (name not in _SAID['counted_from_0']))}"
-            yield from _norm(theirs, f"{layer}{part}_residual.norm")
+        for (name, first), (i, part) in product(counted, enumerate(ORDER[stack])):
+            yield from _norm(f"{place}{name.format(i + first)}", f"{layer}{part}_residual.norm")
     for stack, names in FINAL_NORMS.items():
         for name in names:
             yield from _norm(name, f"{stack}.final_norm")
@@ -72,33 +70,33 @@ def _norms() -> Iterator[Rule]:
 
 def _norm(theirs: str, ours: str) -> Iterator[Rule]:
     for scale, shift in _SAID["scales"]:
-        yield Rule.of(f"{theirs}.{scale}", f"{ours}.weight")
+        yield Rule(f"{theirs}.{scale}", (f"{ours}.weight",))
         if (scale, shift) != ("alpha", "bias"):  # "bias" is said already
-            yield Rule.of(f"{theirs}.{shift}", f"{ours}.bias")
+            yield Rule(f"{theirs}.{shift}", (f"{ours}.bias",))
 
 
 def _tables() -> Iterator[Rule]:
     for ours, names in TABLES.items():
-        for name in names:
-            yield Rule.of(f"{name}.weight", ours)
-            if ours == "output_table":
-                yield Rule.of(f"{name}.bias", "output_bias")
+        yield from (Rule(f"{name}.weight", (ours,)) for name in names)
+    yield from (Rule(f"{name}.bias", ("output_bias",)) for name in TABLES["output_table"])
 
 
 def _positions() -> Iterator[Rule]:
     both = tuple(POSITION_OF.values())
     for name, table in product(_SAID["positions"], _SAID["position_tables"]):
-        yield Rule.of(name + table, *both, reshape=keys.FOR_BOTH if table == ".weight" else keys.FLATTENED_FOR_BOTH)
+        of_one, of_both = keys.FLATTENED, keys.FLATTENED_FOR_BOTH
+        if table == ".weight":
+            of_one, of_both = keys.AS_IS, keys.FOR_BOTH
+        yield Rule(name + table, both, of_both)
         for stack, before in _SAID["sides"].items():
-            how: keys.Reshape = keys.AS_IS if table == ".weight" else keys.FLATTENED
-            yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=how) for side in before)
+            yield from (Rule(side + name + table, (POSITION_OF[stack],), of_one) for side in before)
     for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer
-        yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=keys.FLATTENED)
+        yield Rule(f"{side}_embed.1.pe", (POSITION_OF[stack],), keys.FLATTENED)
 
 
 def _masks() -> Iterator[Rule]:
-    for name in ("src_mask", "tgt_mask", "mask"):
-        yield Rule(name, (), why_not=say("it is a mask, rebuilt for each text"))
+    why = say("it is a mask, rebuilt for each text")
+    yield from (Rule(name, (), why_not=why) for name in ("src_mask", "tgt_mask", "mask"))
 
 
 @cache
@@ -151,12 +149,12 @@ def _with_final_norm(found: Match, stack: str) -> Match:
     return replace(found, taken=tuple(taken))
 
 
-def _alone(one: MatchedTensor, stack: str, *, two_norms: bool, one_table: bool) -> MatchedTensor:
+def _alone(one: Rule, stack: str, *, two_norms: bool, one_table: bool) -> Rule:
     if set(one.targets) & set(POSITION_OF.values()):
-        return MatchedTensor(one.source, (POSITION_OF[stack],), keys.FLATTENED)
+        return Rule(one.source, (POSITION_OF[stack],), keys.FLATTENED)
     (target, *rest) = one.targets
     if two_norms:
         target = target.replace("cross_attn_residual", "ffn_residual")
     if one_table and target == "tgt_table":
         target = "src_table"
-    return MatchedTensor(one.source, (target, *rest), one.reshape)
+    return Rule(one.source, (target, *rest), one.reshape)

@@ -16,18 +16,17 @@ from typing import Any
 
 from glassformer.extensions.importers.library import keys, parts
 from glassformer.extensions.importers.library.cards import ANSWER
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, match
+from glassformer.extensions.importers.library.keys import Match, Rule, match
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF
+from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import first
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n
 
 IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
-TABLES = ("src_table", "tgt_table", "output_table")
 NAMES = (*TABLES, IGNORED, PREFIX, ANSWER, *parts.PARTS)  # questions that are not fields of config.json
 _MOST = 12  # tensors that a question lists
 
@@ -120,17 +119,12 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     used = {name: what for name, what in (output | sounds).items() if name in rest and name not in within}
     if used:
         named = joined(", ", [say("{title}: {text}", title=name, text=what) for name, what in used.items()])
-        why = joined(
-            " ",
-            [
-                why,
-                say(
-                    "Some seem to take part in what the model computes. They cannot be read here, so "
-                    "they are not offered ({named}).",
-                    named=named,
-                ),
-            ],
+        unread = say(
+            "Some seem to take part in what the model computes. They cannot be read here, so they are not offered "
+            "({named}).",
+            named=named,
         )
+        why = joined(" ", [why, unread])
     outside = [name for name in rest if name not in within and name not in used]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
@@ -192,25 +186,7 @@ def _questions(
         places = [name for name, rows in wide.items() if len(rows) == 1 or (len(rows) == 2 and 1 in rows)]
         if places:
             yield _question(POSITIONS, _embeddings(places, weights), weights, "sinusoidal", "none")
-    yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
-
-
-def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:
-    """Those of some names that have no bias beside them, as an output layer may have; all if each has one."""
-    return [one for one in names if f"{one.removesuffix('weight')}bias" not in weights.tensors] or [*names]
-
-
-def _vectors(
-    found: Match,
-    shapes: Mapping[str, Sequence[int]],
-    weights: Weights,
-    *,
-    width: int | None,
-    rows: int | None,
-    answers: Mapping[str, Any],
-) -> Iterator[Field]:
-    """Questions about a bias of the logits, and norms behind the last layers, that may be among unknown vectors."""
-    biases = [name for name, shape in shapes.items() if tuple(shape) == (rows,)]
+    biases = [name for name, shape in shapes.items() if tuple(shape) == (values.get("tgt_vocab_size"),)]
     if biases and found.n_layers("decoder") and OUTPUT_BIAS not in found.sources and OUTPUT_BIAS not in answers:
         yield _question(OUTPUT_BIAS, biases, weights, False)
     modules = Counter(parts.paths(name, found)[0] for name in shapes)
@@ -220,6 +196,11 @@ def _vectors(
     for name, stack in parts.FINAL.items():
         if norms and found.n_layers(stack) and stack not in there and name not in answers:
             yield ask(name, _NORM, *norms, parts.NONE)
+
+
+def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:
+    """Those of some names that have no bias beside them, as an output layer may have; all if each has one."""
+    return [one for one in names if f"{one.removesuffix('weight')}bias" not in weights.tensors] or [*names]
 
 
 def _question(question: str, names: Iterable[str], weights: Weights, *others: Any) -> Field:
@@ -247,17 +228,12 @@ def _there(question: str, name: Any, weights: Weights) -> str:
 
 def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     """The match in which a tensor becomes others, whatever was thought of these before."""
-    reshape = (
-        keys.FLATTENED_FOR_BOTH
-        if len(targets) > 1
-        else keys.FLATTENED
-        if targets[0] in POSITION_OF.values()
-        else keys.AS_IS
-    )
+    reshape = keys.FLATTENED if targets[0] in POSITION_OF.values() else keys.AS_IS
+    reshape = keys.FLATTENED_FOR_BOTH if len(targets) > 1 else reshape
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
     again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
-    return replace(found, taken=(*kept, MatchedTensor(name, targets, reshape)), left_over=left)
+    return replace(found, taken=(*kept, Rule(name, targets, reshape)), left_over=left)
 
 
 def _ignoring(found: Match, said: Any, weights: Weights) -> Match:

@@ -12,8 +12,8 @@ the archive and the headers claim is checked before an array is read, and nothin
 Source: numpy.lib.format (the arrays' headers); PKWARE's APPNOTE, 4.3.16 (the end of an archive).
 """
 
+import io
 import math
-import os
 import struct
 import tokenize
 import zipfile
@@ -41,6 +41,7 @@ from glassformer.extensions.maps.library.given_maps import (
 )
 from transformer.checkpoint.listing import Entry, Format
 from transformer.errors import ClauseError, GlassformerError, MapsError, shown, within
+from transformer.files.atomic_saves import write_whole
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
@@ -214,15 +215,9 @@ def save_maps(maps: GivenMaps, path: str | Path) -> None:
         raise MapsError(
             "{name}: the name of a file of attention maps must end in {suffix}.", name=str(path), suffix=SUFFIX
         )
-    half = path.with_name(f".{path.name}.new")
-    try:
-        with half.open("wb") as file:
-            np.savez_compressed(file, **_arrays(maps))
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    finally:
-        half.unlink(missing_ok=True)
+    content = io.BytesIO()
+    np.savez_compressed(content, **_arrays(maps))
+    write_whole(path, content.getvalue())
 
 
 def _arrays(maps: GivenMaps) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.extensions.importers.library import answer_ranking, answer_search
+from glassformer.extensions.importers.library import answer_ranking
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from tests.extensions.refusing import refusal
@@ -38,7 +38,7 @@ def field(name, values=(), **more):
 def asking(*more, **asked):
     """A report that asks fields, each with its choices."""
     fields = (*(field(name, values) for name, values in asked.items()), *more)
-    return ImportReport("model.pt", say("A model."), (), (), fields)
+    return ImportReport("model.pt", say("A model."), (), (), {}, fields)
 
 
 def ranked(one, samples, *more, progress=lambda done, most: None, **asked):
@@ -204,7 +204,7 @@ def test_a_usual_value_that_pairs_refute_is_usual_no_more(reverse):
 def test_the_loss_of_an_answer_is_that_of_the_text(kind, pairs, with_end):
     one = Tried(tiny_model(**kind), RawIds(17), RawIds(17 if kind is DECODER else 19))
     texts = Samples(("5 6 7", "8 9", "10 11 12 4"), ("12 4", "5 6 7", "8") if pairs else ())
-    found = answer_search._losses(one, texts, with_end=with_end)
+    found = answer_ranking._losses(one, texts, with_end=with_end)
     expected = loss_of(one, texts, with_end=with_end)
     assert found[0].totals == pytest.approx(expected.totals, rel=1e-5)
     assert found[0].pieces == expected.pieces

@@ -78,7 +78,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, m
     def refused(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("pathlib.Path.write_text", refused)
+    monkeypatch.setattr("glassformer.extensions.importers.library.kept_answers.write_whole", refused)
     assert main(["doctor", str(model), "--brief", *as_arguments(SAID)]) != 2
     assert "could not be kept" in capsys.readouterr().err
 

@@ -30,11 +30,11 @@ from transformer.i18n import say
 TABLE = KeyTable(
     say("A toy."),
     rules=(
-        Rule.of("h.{n}.W_q.{p}", "decoder.layers.{n}.self_attn.q_proj.{p}"),
-        Rule.of("h.{n}.c.weight", "q.{n}", "k.{n}", "v.{n}", reshape=SPLIT_COLUMNS),
-        Rule.of("h.{n}.qkv.weight", "a.{n}", "b.{n}", "c.{n}", reshape=SPLIT_HEADS),
-        Rule.of("list.0.weight", "first"),
-        Rule.of("table", "table", reshape=PLUS_ONE),
+        Rule("h.{n}.W_q.{p}", ("decoder.layers.{n}.self_attn.q_proj.{p}",)),
+        Rule("h.{n}.c.weight", ("q.{n}", "k.{n}", "v.{n}"), SPLIT_COLUMNS),
+        Rule("h.{n}.qkv.weight", ("a.{n}", "b.{n}", "c.{n}"), SPLIT_HEADS),
+        Rule("list.0.weight", ("first",)),
+        Rule("table", ("table",), PLUS_ONE),
         Rule("h.{n}.mask", (), why_not=say("it is a mask")),
     ),
 )
@@ -51,7 +51,7 @@ def test_a_name_is_matched_whole():
 
 @pytest.mark.parametrize("prefix", ["", "my.model."])
 def test_a_prefix_that_all_names_have_is_found(prefix):
-    found = best_match([TABLE, KeyTable(say("None."), ())], [prefix + "h.0.W_q.weight", prefix + "h.1.W_q.weight"])
+    found = best_match(TABLE, [prefix + "h.0.W_q.weight", prefix + "h.1.W_q.weight"])
     assert (found.prefix, len(found.taken), found.n_layers("decoder")) == (prefix, 2, 2)
 
 
@@ -101,6 +101,6 @@ def test_a_shape_is_known_or_refused_before_anything_is_read(reshape, shape, hea
 
 @given(names=st.lists(st.text("h.0Wq_abwt", max_size=12) | st.just("." * 5000), unique=True, max_size=8))
 def test_any_names_are_accounted_for(names):
-    found = best_match([TABLE], names)
+    found = best_match(TABLE, names)
     used = [one.source for one in found.taken]
     assert sorted([*used, *found.ignored, *found.left_over]) == sorted(names)

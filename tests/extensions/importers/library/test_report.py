@@ -2,14 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.importers.library.report import (
-    Choice,
-    Field,
-    FileTensor,
-    ImportReport,
-    ModelTensor,
-    collapsed,
-)
+from glassformer.extensions.importers.library.report import Choice, Field, FileTensor, ImportReport, collapsed
 from transformer.i18n import say
 
 WHY = say("Nothing says so.")
@@ -18,12 +11,12 @@ WHY = say("Nothing says so.")
 def a_report(**changes):
     how = say("transposed")
     layers = [FileTensor(f"l.{n}.w", "F16", (2, 3), "renamed", (f"layers.{n}.q",), how) for n in range(3)]
-    made = [ModelTensor(f"layers.{n}.q", (3, 2), (f"l.{n}.w",)) for n in range(3)]
     parts = {
         "source": "m/model.pt",
         "recognised": say("A toy."),
-        "file_tensors": (*layers, FileTensor("l.0.mask", "BOOL", (1,), "ignored", why=say("it is a mask"))),
-        "model_tensors": (*made, ModelTensor("bias", (3,), filled=say("zeros"))),
+        "file_tensors": (*layers, FileTensor("l.0.mask", "BOOL", (1,), "ignored", how=say("it is a mask"))),
+        "missing": (),
+        "filled": {"bias": say("zeros")},
         "fields": (Field("d_model", "inferred", 3, say("It has 3 columns.")),),
     }
     return ImportReport(**(parts | changes))
@@ -50,7 +43,7 @@ def test_a_report_in_which_everything_is_accounted_for():
     ("changes", "problem"),
     [
         ({"file_tensors": (FileTensor("x", "F32", (1,), "unknown"),)}, "1 tensor is left over"),
-        ({"model_tensors": (ModelTensor("a", None), ModelTensor("b", (1,)))}, "2 tensors are missing"),
+        ({"missing": ("a", "b")}, "2 tensors are missing"),
         ({"fields": (Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8))),)}, "1 field needs an answer"),
     ],
 )
@@ -64,6 +57,6 @@ def test_a_question_shows_its_choices_with_their_scores_until_it_is_answered():
     asked = Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8, 1.25), Choice(1)))
     report = a_report(fields=(asked,))
     assert report.field_rows() == [("n_heads", "4 (0.500), 8 (1.250), 1", "asked", "Nothing says so.")]
-    answered = report.answered({"n_heads": 8, "other": 1})
+    answered = a_report(fields=(asked.answered(8),))
     assert answered.field_rows() == [("n_heads", "8", "answered", "Your answer.")]
     assert answered.can_be_written

@@ -108,6 +108,13 @@ def test_metadata_of_safetensors_answer_too(tmp_path):
     same(theirs, load(tmp_path / "m.safetensors").model)
 
 
+def test_a_length_that_is_a_text_is_read(tmp_path):
+    state = {name: value for name, value in model().state_dict().items() if "positional" not in name}
+    save_file(state, tmp_path / "m.safetensors", metadata={"max_len": "64"})
+    fields = {one.name: one for one in preview(tmp_path / "m.safetensors").report.fields}
+    assert (fields["max_len"].how, fields["max_len"].value) == ("read", 64)
+
+
 @pytest.mark.parametrize("file", ["hparams.yaml", "config.yaml", "config.json", "args.json", "params.json"])
 def test_settings_next_to_the_file_answer_too(tmp_path, file):
     theirs, folder = model(), tmp_path / "version_0" / "checkpoints"

@@ -1,32 +1,29 @@
-"""LLaMA, Mistral, Qwen2, Qwen3, SmolLM3, Gemma: decoder-only models; rotary positions of a config.json.
+"""Decoder-only models: GPT-2, GPT-NeoX and Pythia; LLaMA, Mistral, Qwen2, Qwen3, SmolLM3, Gemma; rotary positions.
 
-Gemma 1, 2 and 3 (text) have LLaMA's names; their norms scale by 1 + w, and from 2 on each sub-layer has a second norm.
+GPT-2 and GPT-NeoX have queries, keys and values as one tensor of the file; GPT-2's matrices are stored as [in, out].
+GPT-NeoX has parallel sub-layers, and rotates a part of each head. Gemma 1, 2 and 3 (text) have LLaMA's names; their
+norms scale by 1 + w, and from 2 on each sub-layer has a second norm.
 
 A config.json has rotary positions in the spelling of versions 4 or 5 of transformers:
 
     4    "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 32.0, ...}
     5    "rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", "factor": 32.0, ...}
 
-Sources: Touvron et al., "LLaMA" (2023) and "Llama 2" (2023), Llama team (2024); Jiang et al., "Mistral 7B" (2023); Qwen
-Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025); Gemma Team, "Gemma" (2024), "Gemma 2" (2024)
-and "Gemma 3" (2025). The names are those of transformers 5.23, rotary positions those of its `modeling_rope_utils`.
+Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019); Black et al., "GPT-NeoX-20B"
+(2022); Biderman et al., "Pythia" (2023); Touvron et al., "LLaMA" (2023) and "Llama 2" (2023), Llama team (2024); Jiang
+et al., "Mistral 7B" (2023); Qwen Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025); Gemma Team,
+"Gemma" (2024), "Gemma 2" (2024) and "Gemma 3" (2025). The names are those of transformers 5.23, rotary positions those
+of its `modeling_rope_utils`.
 """
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from glassformer.extensions.importers.library.config_settings import (
-    ACTIVATIONS,
-    Family,
-    Fields,
-    Known,
-    Present,
-    Settings,
-    always,
-)
-from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable
-from glassformer.extensions.importers.library.renaming import FORMULA, Becomes, in_layers, renamed
+from glassformer.extensions.importers.library import config_settings
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
+from glassformer.extensions.importers.library.keys import PLUS_ONE, SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable
+from glassformer.extensions.importers.library.renaming import FORMULA, MASK, Becomes, in_layers, key_table
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 
@@ -45,28 +42,20 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 ALWAYS = frozenset({"rope_type", "type", "rope_theta", "partial_rotary_factor"})
 
 
-def rotary(
-    settings: Settings,
-    *,
-    base: float = 10_000.0,
-    share: float | None = None,
-    share_key: str = "",
-    base_key: str = "rope_theta",
-) -> Known:
+def rotary(settings: Settings, *, base: float = 10_000.0, of_neox: bool = False) -> Known:
     """The numbers of rotary positions; refuses an unknown kind of scaling or number of it.
 
-    `base` and `share` (how much of a head rotates; None: all, whatever the keys say) are defaults. `share_key` and
-    `base_key` are their names in version 4; a base among the numbers of the positions wins.
+    `base` is the default; a base among the numbers of the positions wins. Of GPT-NeoX only a share of a head rotates,
+    and version 4 has other keys; otherwise all of it does, whatever the keys say.
     """
     new, old = (record_of(settings, key, settings.raw(key)) for key in (NEW, SCALED))
     key, said = (SCALED, old) if old else (NEW, new)  # an empty one says nothing
-    outside = settings.number(base_key, base).value
-    numbers = of_record(settings, key, said, base=outside, whole=share is None)
-    if share is None:
-        settings.expect("partial_rotary_factor", 1.0, None)
+    outside = settings.number("rotary_emb_base" if of_neox else "rope_theta", base).value
+    numbers = of_record(settings, key, said, base=outside, whole=not of_neox)
+    if of_neox:
+        numbers["share"] = said.get("partial_rotary_factor", settings.number("rotary_pct", 0.25).value)
     else:
-        old_share = settings.number(share_key, share).value
-        numbers["share"] = said.get("partial_rotary_factor", old_share)
+        settings.expect("partial_rotary_factor", 1.0, None)
     return Known(made(numbers, settings, key), settings.where(key))
 
 
@@ -142,12 +131,10 @@ NORMS = {
     "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
-HEAD = {"lm_head.weight": "?output"}
+HEAD: Mapping[str, Becomes] = {"lm_head.weight": "?output"}
 
-LLAMA = KeyTable(
-    say("A decoder with LLaMA's tensor names."),
-    (*renamed({**PLAIN, **NORMS, **NORMS_OF_HEADS}, prefixes=PREFIXES), *renamed(HEAD)),
-)
+_LLAMA_NAMES = {**PLAIN, **NORMS, **NORMS_OF_HEADS}
+LLAMA = key_table(say("A decoder with LLaMA's tensor names."), _LLAMA_NAMES, prefixes=PREFIXES, head=HEAD)
 
 
 def _decoder(settings: Settings) -> Fields:
@@ -267,12 +254,12 @@ FOUR_NORMS = {
     "norm.weight": "decoder.final_norm.weight",
 }
 APPROXIMATE = "gelu_pytorch_tanh"
-TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and meant the approximation
+TANH = {**config_settings.ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and meant the approximation
 
 
 def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
     moved = {theirs: (PLUS_ONE, ours) for theirs, ours in norms.items()}
-    return KeyTable(name, (*renamed({**PLAIN, **moved}, prefixes=PREFIXES), *renamed(HEAD)))
+    return key_table(name, {**PLAIN, **moved}, prefixes=PREFIXES, head=HEAD)
 
 
 GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)
@@ -359,11 +346,81 @@ def _by_kind(settings: Settings) -> Known:
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 
+_GPT2_NAMES: Mapping[str, Becomes] = {
+    "wte.weight": "?input",
+    "wpe.weight": "decoder.embedding.positions.table",
+    "ln_f.{p}": "decoder.final_norm.{p}",
+    "h.{n}.ln_{1,2}.{p}": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.bias": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.bias",
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.weight": (
+        TRANSPOSED, "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.weight",
+    ),
+    "h.{n}.attn.c_attn.{p}": (SPLIT_COLUMNS, "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"),
+    "h.{n}.attn.{bias,masked_bias}": MASK,
+}  # fmt: skip
+GPT2 = key_table(say("A {family} model.", family="GPT-2"), _GPT2_NAMES, prefixes=("transformer.", ""), head=HEAD)
+
+
+def _gpt2(settings: Settings, _: Present) -> Fields:
+    """Norms before the sub-layers and one at the end, learned positions."""
+    settings.expect("add_cross_attention", False)
+    scaled = settings.flag("scale_attn_weights", True)
+    settings.expect("scale_attn_by_inverse_layer_idx", False)
+    settings.expect("is_decoder", False, True)
+    names = {"n_decoder_layers": "n_layer", "d_model": "n_embd", "n_heads": "n_head", "max_len": "n_positions"}
+    sizes = settings.sizes(names)
+    inner = 4 * sizes["d_model"].value
+    return {
+        **always(n_encoder_layers=0, norm="pre", final_norm=True),
+        **sizes,
+        "d_ff": settings.whole("n_inner", inner, null=inner, least=1),
+        **settings.vocabulary(),
+        "activation": settings.word("activation_function", "gelu_new"),
+        "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
+        **always(bias=True, positions="learned", scale_embedding=False),
+        **({} if scaled.value else {"score_scale": Known(1.0, scaled.evidence)}),
+    }
+
+
+_NEOX_NAMES: Mapping[str, Becomes] = {
+    "embed_in.weight": "?input",
+    "final_layer_norm.{p}": "decoder.final_norm.{p}",
+    **in_layers("layers", "decoder", {
+        "{input,post_attention}_layernorm": "{self_attn,ffn}_residual.norm",
+        "{attention.dense,mlp.dense_h_to_4h,mlp.dense_4h_to_h}": "{self_attn.out,ffn.up,ffn.down}_proj",
+    }),
+    "layers.{n}.attention.query_key_value.{p}": (SPLIT_HEADS, "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"),
+    "layers.{n}.attention.{bias,masked_bias}": MASK,
+    "layers.{n}.attention.rotary_emb.inv_freq": FORMULA,
+    "rotary_emb.inv_freq": FORMULA,
+}  # fmt: skip
+_NEOX_HEAD: Mapping[str, Becomes] = {"{embed_out,lm_head}.weight": "?output"}
+NEOX = key_table(say("A GPT-NeoX or Pythia model."), _NEOX_NAMES, prefixes=("gpt_neox.", ""), head=_NEOX_HEAD)
+
+
+def _neox(settings: Settings, _: Present) -> Fields:
+    """Norms before the sub-layers and one at the end; biases everywhere, or not in the attention."""
+    settings.expect("is_decoder", False, True)
+    bias = settings.flag("attention_bias", True)
+    return {
+        **always(n_encoder_layers=0, norm="pre", final_norm=True, bias=True, positions="rotary", scale_embedding=False),
+        **settings.sizes({"n_decoder_layers": "num_hidden_layers", **settings.USUAL}),
+        **settings.vocabulary(),
+        "activation": settings.word("hidden_act"),
+        "norm_eps": settings.number("layer_norm_eps", 1e-5),
+        "attention_bias": bias,
+        "attention_output_bias": bias,
+        "parallel_residual": settings.flag("use_parallel_residual", True),
+        "rotary": rotary(settings, of_neox=True),
+    }
+
+
 _JSON, _OR_MODEL = ("json",), ("json", "llama")
 _IDS, _SMOL_IDS = {"bos_token_id": 1}, {"pad_token_id": 128004, "bos_token_id": 128000}
 _GEMMA_IDS = {"pad_token_id": 0, "bos_token_id": 2}
 _KNOWN = ("cache_implementation",)
 FAMILIES = {
+    "gpt2": Family("GPT-2", GPT2, _gpt2, ids={"bos_token_id": 50256}, vocabularies=("gpt2",)),
     "llama": Family("LLaMA", LLAMA, _llama, ids=_IDS, vocabularies=_OR_MODEL, tied=False),
     "mistral": Family("Mistral", LLAMA, _mistral, ids=_IDS, vocabularies=_OR_MODEL, tied=False),
     "qwen2": Family("Qwen2", LLAMA, _qwen2, vocabularies=_JSON, tied=False),
@@ -372,4 +429,5 @@ FAMILIES = {
     "gemma": Family("Gemma", GEMMA, _gemma, ids=_GEMMA_IDS, vocabularies=_OR_MODEL),
     "gemma2": Family("Gemma 2", GEMMA_2, _gemma_2, ids=_GEMMA_IDS, vocabularies=_OR_MODEL, known=_KNOWN),
     "gemma3_text": Family("Gemma 3", GEMMA_2, _gemma_3, ids=_GEMMA_IDS, vocabularies=_OR_MODEL, known=_KNOWN),
+    "gpt_neox": Family("GPT-NeoX", NEOX, _neox, ids={"bos_token_id": 0}, vocabularies=_JSON, tied=False),
 }
