@@ -51,7 +51,7 @@ def _recovered(checkpoint: Checkpoint, samples: Samples) -> tuple[float, float]:
     }
     hidden = say("It is hidden.")
     fields = tuple(Field(name, "asked", None, hidden, tuple(map(Choice, choices.get(name, [])))) for name in FIELDS)
-    report = ImportReport(checkpoint.name, say("A checkpoint."), (), (), fields)
+    report = ImportReport(checkpoint.name, say("A checkpoint."), (), (), {}, fields)
     began = time.perf_counter()
     report = scored(report, Variants(checkpoint).get, samples)
     best = best_answers(report) | report.decided
