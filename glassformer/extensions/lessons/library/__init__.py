@@ -11,28 +11,37 @@ tools or entertainment?" (2004). This library draws nothing.
 """
 
 from glassformer.extensions.lessons.library.lesson import (
+    Answer,
+    Ask,
     Case,
     Lesson,
     LessonError,
     LessonStep,
     Opening,
+    Option,
     QuestionNotApplicable,
     Scene,
+    Text,
 )
-from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder
+from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder, read_lesson
 from glassformer.extensions.lessons.library.posing import Posed, opening_link, pose
 
 __all__ = [
+    "Answer",
+    "Ask",
     "Case",
     "Lesson",
     "LessonError",
     "LessonStep",
     "Opening",
+    "Option",
     "Posed",
     "QuestionNotApplicable",
     "Scene",
+    "Text",
     "lessons",
     "opening_link",
     "pose",
     "read_folder",
+    "read_lesson",
 ]
