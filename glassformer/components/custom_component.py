@@ -1,4 +1,4 @@
-"""Custom components: one script of all our modules, and the Python wrapper of each component.
+"""Custom components: all JavaScript as one script, gzip and cache middleware for it, Python wrapper `Element`.
 
 Our modules are served as one script with a digest of its text in the name, so browsers may cache it permanently. One
 request per module delayed the first picture with an empty cache by 10 %, and the first picture of another component

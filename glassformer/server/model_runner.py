@@ -1,4 +1,4 @@
-"""Model runner: one worker thread, a bounded fair queue (`BusyError`), batching, and a result cache.
+"""Model runner: one worker thread, bounded queue, fair by cost (`BusyError`), batching, and a result cache.
 
 One thread runs the model. Runs that wait when it becomes free are decoded together, and between two rounds of decoding
 it does what comes before the run it is at. Nobody is made to wait for company. The same request of several visitors is

@@ -1,4 +1,4 @@
-"""Attention rollout: which input tokens a token's vector comes from, traced through the layers below.
+"""Attention rollout: share of each input token in a token's vector, for one stack and for encoder-decoder.
 
 Each layer mixes tokens by its attention, and its residual connection keeps the other half of a token in place, so a
 layer's mixing is A' = ½ A + ½ I with A the mean over heads. The product of all layers' mixings says which input

@@ -1,7 +1,8 @@
-"""Attention: every query takes a weighted mean of the values, weighted by how well it matches each key.
+"""Multi-head attention: scaled dot-product attention and its projections, grouped queries, QK norm, KV cache.
 
-`scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it. What
-later models changed is in `transformer.model.attention_scores` and `transformer.model.attention_positions`; on a first
+Every query takes a weighted mean of the values, weighted by how well it matches each key.
+`scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it. What later
+models changed is in `transformer.model.attention_scores` and `transformer.model.attention_positions`; on a first
 reading, ignore every `bias`, `how` and `order`.
 
 Source: Vaswani et al. (2017), section 3.2, equation 1. Ainslie et al., "GQA" (2023), for key-value heads that several

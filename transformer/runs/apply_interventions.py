@@ -1,4 +1,4 @@
-"""The tap that applies the interventions of a run, and another run that values are copied from."""
+"""Interventions of a run as one hook of the model (`Tap`), and the other run of activation patching."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Part "Two runs": differences in scores and heads between two corpus runs."""
+"""Part "Two runs": scores and heads of two corpus runs over one file compared, and the lines that differ most."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Lines of a file run in batches on one model: result of each line, summary of all, table columns, CSV.
+"""Lines of a file run in batches on one model: chrF and (pseudo-)log-likelihood of each, summary of all, CSV.
 
 Lines of similar length are decoded as a batch and recorded one by one (`transformer.runs.running`), so a
 line's numbers equal those of `checkpoint.run` to the last bit. An encoder-only model writes nothing: with an MLM head

@@ -1,4 +1,4 @@
-"""Snapshot slider: chooses a training snapshot of the checkpoint."""
+"""Slider over the training snapshots of a checkpoint (custom component), with loss and BLEU or accuracy of each."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""Findings of the doctor: frozen records, one per test, and the calibration on the shipped checkpoints.
+"""Findings of the doctor: result records with verdicts, and the range of each number on the shipped checkpoints.
 
 "look" means that a healthy model may have this, too; "broken" that none has; "not_applicable" that the test makes no
 sense for this model, or lacks an input, which the finding names.
