@@ -1,4 +1,4 @@
-"""Source and output of a run with the step controls."""
+"""Source and output tokens of a run in the stepper (custom component): its payload, the chosen token, callbacks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Part "Feed-forward": silent and active neurons, and one neuron in detail.
+"""Part "Feed-forward": choice of layer, token and neuron; silent and active neurons; what one neuron writes.
 
 What a neuron is for, nobody says here: only what it did in this sentence, and what it writes.
 """

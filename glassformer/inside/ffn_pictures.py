@@ -1,4 +1,4 @@
-"""Pictures of the feed-forward sub-layers: silent and active neurons, and one neuron's effect on logits."""
+"""Pictures of feed-forward neurons: silent shares, pre-activation histogram, most active, map, effect on logits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Part "Logit lens": what the model would predict at each depth."""
+"""Part "Logit lens": choice of depths; table and curves of the current step, map of all steps, explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""App server in a thread of this process (`serve`), one for all its models in memory; the `Source` of these.
+"""App server in a thread (`serve`: port, start, end) for models in memory; the menu's `Source` that lists them.
 
 It listens on this machine alone. The server's settings are those of `.streamlit/config.toml` beside the app.
 """

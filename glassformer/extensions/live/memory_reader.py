@@ -1,4 +1,4 @@
-"""Models in memory as checkpoints: read now, read again during a training, or shown in a notebook.
+"""Readers of a model in memory (own, Hugging Face, torch layers), tokenizers; `from_memory`, `show` for notebooks.
 
 Our own Transformer keeps its class, so errors of a subclass are found. Models of Hugging Face's transformers, of
 torch's layers or of a tutorial are read as `extensions.importers.library` reads their files; their modules often add

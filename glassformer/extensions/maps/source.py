@@ -1,4 +1,4 @@
-"""The `Source` of attention map files in the checkpoint folders: cached reading, card, how to write a file."""
+"""Files of attention maps as a `Source` of the checkpoint menu: cached reading, card, label, how to write one."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Parameter differences between two models, tensor by tensor.
+"""Pairing of two models' tensors by name and shape; their difference: max, mean, relative norm, cosine.
 
 All is computed in float64, a slice at a time. Elements that are NaN or infinite in either model are counted and
 skipped.

@@ -1,4 +1,4 @@
-"""Tables of parameters: statistics of every tensor, and differences from another checkpoint.
+"""Tables of all tensors: statistics with progress bar, filters, CSV; differences from another checkpoint.
 
 All is computed in the model's thread, once for all users, one tensor at a time. A user who steps through a sentence
 meanwhile waits for one tensor only.

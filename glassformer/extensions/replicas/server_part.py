@@ -1,4 +1,4 @@
-"""Server part of replicas: health checks, metrics, the log as lines or JSON, and a delayed end after SIGTERM.
+"""Server hooks of a replica: health routes, Prometheus middleware, plain or JSON log, delayed end after SIGTERM.
 
 After SIGTERM a replica first reports that it is not ready and keeps serving for some seconds, while the proxy sends
 users to another replica; then it ends. SIGINT, or a second SIGTERM, ends it at once.

@@ -1,4 +1,4 @@
-"""Room store shared by replicas: a local copy of every room, synchronised through Redis.
+"""Room store of replicas, class `Shared`: local copies, retried changes in Redis, listener and heartbeat threads.
 
 A change is tried on a copy and written if no other replica was first; otherwise the copy is read again and the change
 retried. Replicas are notified of what changed; one that missed something reads the room again. Every `BEAT_SECONDS` a

@@ -1,4 +1,4 @@
-"""Views of a room: join URL and QR code, status bar, counts, votes, projector view, presentation button; CSS.
+"""Widgets of a room: join URL, QR code, status bar, counts, timed vote controls, vote bars, projector view; CSS.
 
 The browser receives the teacher's moves directly and opens the URL like a link: one script run per move, none for a
 step until it has settled, none while nothing happens. A projector's computer only watches: it has no secret.

@@ -1,4 +1,4 @@
-"""Notebook display of one run or two (iframe, static rendering), and picture files as PNG, SVG or HTML.
+"""Notebook display of one run, two runs or maps (iframe, static rendering), and pictures as PNG, SVG, PDF, HTML.
 
 A notebook shows a saved run (`extensions.saving.saved_run`) in an iframe. A static rendering below it is for untrusted
 notebooks, notebook viewers without scripts, and screen readers.

@@ -1,4 +1,4 @@
-"""Saved runs in the place of checkpoints: `RecordedCheckpoint`, which has no model, and the `Format` of run files.
+"""Saved runs as checkpoints without a model: `RecordedCheckpoint`, `RecordedTokenizer`; `RunFormat` of `.glass`.
 
 Pages and notebooks get it where they get a loaded checkpoint. It answers its own query; whatever else would need the
 model is refused with one sentence. Its content hash is the file's, so nothing that is cached of it is ever taken for

@@ -1,4 +1,4 @@
-"""Commands `picture` and `verify`, and `Trace.show()` and `transformer.compare()` for notebooks; no server."""
+"""Commands `picture` (drawing a run) and `verify` (rerun, compared arrays); `show` and `compare` for notebooks."""
 
 import argparse
 import sys

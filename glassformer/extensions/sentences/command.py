@@ -1,4 +1,4 @@
-"""`python -m transformer sentences`: run a file of sentences and report how the model did on each."""
+"""`python -m transformer sentences`: options, running a file of sentences, printed lines and summary, CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a file of sentences: numbers and charts of all lines, the table of those listed, one line.
+"""Results of a file of sentences: totals, scatter chart, histogram; filter, order and table; one line with links.
 
 The selected line is above them: all of its texts, and links to every page that shows its run.
 """

@@ -1,4 +1,4 @@
-"""Filmstrip: one map at several training snapshots, as tiles on one scale.
+"""Filmstrip chart (Plotly): one attention map at several training snapshots as tiles; layout, the clicked tile.
 
 A tile for each moment has its name above it. How many are in a row depends on the room: the browser lays them out
 anew (`glassformer/components/plotly/film.js`); what is sent is laid out for a sheet of paper. One heat map holds all

@@ -1,4 +1,4 @@
-"""The picture of the part "Over training": the map of one head at each snapshot, side by side.
+"""Picture "Over training": the map of the chosen or sharpest head at each snapshot; names of tiles, alt text.
 
 All snapshots read the finished checkpoint's output (`extensions.snapshots.snapshot_runs`), so tiles have equal axes.
 """

@@ -1,4 +1,4 @@
-"""Jobs over training snapshots: a sentence at every one, with progress; the next ones before they are requested.
+"""Background jobs over training snapshots: a sentence run on all, progress bar; prefetch of the neighbours.
 
 A sentence runs at one snapshot after the other; the model's queue caches each result, for all users.
 

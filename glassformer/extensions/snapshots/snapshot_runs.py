@@ -1,4 +1,4 @@
-"""A run repeated at every training snapshot: outputs, losses, small attention maps; the entry of the part of them.
+"""A run repeated at every training snapshot (`Growth`, `AtSnapshot`): outputs, losses, reduced maps, entropies.
 
 Each snapshot writes its own output; that of an untrained one is nonsense. All snapshots also read the finished
 checkpoint's output, which gives their maps the same rows and columns. Maps are stored small, as a strip draws them.

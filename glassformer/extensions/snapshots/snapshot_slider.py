@@ -1,4 +1,4 @@
-"""Slider over the training snapshots of a checkpoint (custom component), with loss and BLEU or accuracy of each."""
+"""Slider over a checkpoint's training snapshots (custom component): loss and score of each; callbacks to choose."""
 
 import math
 import time

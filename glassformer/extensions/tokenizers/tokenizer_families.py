@@ -1,4 +1,4 @@
-"""Tokenizer families of imported models: files, construction, storage.
+"""Constructors of tokenizers by family (Marian, T5, NLLB, GPT-2, LLaMA, BERT, ...), and `Vocabularies` as stored.
 
 One function per family takes a folder's files by name and returns the tokenizers of source and target; one object if
 they are alike. `Options` has what the files do not contain. Which family a folder belongs to is decided elsewhere.

@@ -1,4 +1,4 @@
-"""Tokenizer from a `tokenizer.json`, read by the `tokenizers` library in a worker process.
+"""`LibraryTokenizer` of a `tokenizer.json`, and `LibraryProcess`, the client of its worker process with limits.
 
 The file says how texts are normalised, cut, split and wrapped; one call of the library does all of that. This module
 formats its pieces for display, and separates what it puts around a text from the text. The file is not trusted: it is

@@ -1,4 +1,4 @@
-"""Worker process of a `tokenizer.json` tokenizer: sandboxed.
+"""Sandboxed worker script of a `tokenizer.json`: `probe` of all pieces, then `serve` of encode and decode.
 
 A file says how each text is rewritten, cut and joined. Chained rules that replace a few characters by hundreds, or a
 regular expression that backtracks, take any time and memory on a text of one word. Inspecting the file cannot exclude

@@ -1,4 +1,4 @@
-"""Vocabulary rows, special pieces in text, plain lists; readers of untrusted vocabulary files.
+"""Vocabulary tables, special tokens found in text, `ListTokenizer`; readers of vocab.json, merges.txt, vocab.txt.
 
 A sentence is cut at its special pieces, such as `</s>` or `[MASK]`; the text between is split by the rules of a kind of
 vocabulary. Readers take vocab.json, merges.txt and vocab.txt; their errors are one sentence that begins with the file.

@@ -1,4 +1,4 @@
-"""`python -m transformer evaluate`: score a checkpoint on sentence pairs and on gold word alignments."""
+"""`python -m transformer evaluate`: scores on pairs (by length, worst as CSV) and on gold word alignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m transformer train`: learn a vocabulary and a model from files of sentence pairs."""
+"""`python -m transformer train`: options of job, model, settings and processes; the training, how to resume it."""
 
 import argparse
 import sys

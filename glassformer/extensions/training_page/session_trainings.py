@@ -1,4 +1,4 @@
-"""Trainings of a server, and which are the session's: names in URLs, lookup, expiry, and the app's hooks for them.
+"""Trainings as checkpoints of the app: names in URLs, lookup, the session's own, expiry sweep, menu `Source`.
 
 A name is `training:` and the training's unguessable token; one of several models has its own name after that. During
 training its checkpoint can be opened like any other, and changes as soon as a better one is written.

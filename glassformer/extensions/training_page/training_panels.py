@@ -1,4 +1,4 @@
-"""The Training page's parts: curves, and a sentence over training with outputs and the doctor's verdicts."""
+"""Parts "Curves" and "Your sentence" of the Training page: outputs by snapshot, doctor's verdicts as a job, CSV."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The page Training, its view state, and its pictures: learning curves, entropy of heads over training."""
+"""Pictures and view state of the page Training: losses, scores, learning rate, head entropies by snapshot."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Worker process that trains for a user: sandboxed, ends with the server.
+"""Sandboxed process of a user's training: memory limit, interrupt by standard input, end with the server.
 
     python -m glassformer.extensions.training_page.training_worker MEMORY COMMAND [OPTION ...]
 

@@ -1,4 +1,4 @@
-"""Class votes on what a running training does next.
+"""Class vote on a running training's next dev loss: the question, the teacher's button, the answer a minute later.
 
 The teacher asks what the dev loss will be in a minute, and the room votes as on any question asked aloud. When the
 minute or the training ends, the training's thread shows the votes and the right choice.

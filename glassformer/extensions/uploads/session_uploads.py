@@ -1,4 +1,4 @@
-"""Uploads of the session: names in URLs, files moved into the store, submitting, deleting; server part.
+"""The session's uploads: names in URLs, files moved to the store, submitting, deleting; the server's expiry sweep.
 
 A name in a URL is `upload:` and the upload's unguessable token. Streamlit keeps an upload in memory; it is moved into
 the store at once.

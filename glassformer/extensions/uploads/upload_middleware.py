@@ -1,4 +1,4 @@
-"""Middleware that limits uploads: file size, memory, and files per session.
+"""ASGI middleware that limits uploads: bytes in memory, in total and per session, slow clients, untaken files.
 
 The bytes in memory and in transit are limited, in total and per session; a request beyond the limit waits a while.
 Memory is reserved for the announced size, from a request's first bytes on and while it keeps its pace: a client that

@@ -1,4 +1,6 @@
-"""The process that opens one file of `torch.save`; `pickles` starts it and reads what it writes.
+"""Process with limits that unpickles one `torch.save` file (`weights_only`) into safetensors and a JSON outline.
+
+`pickles` starts it and reads what it writes.
 
 A pickle is a program. PyTorch runs it here with `weights_only=True`, which allows only what builds tensors and plain
 values. What toolkits save with the weights, such as their options, is read as a record: a class whose name `INERT`

@@ -1,4 +1,4 @@
-"""Open a file of `torch.save`, whatever it is called, without ever unpickling it in this process.
+"""Opening of `torch.save` files through `pickle_worker`: its process, limits, cache, untrusted outline, refusals.
 
 A pickle can run code, so `pickle_worker` opens it in its own process, under limits, and returns a tensor file and an
 outline. Both are read as untrusted files. A refusal is one sentence, which never suggests an unsafe way to open it.

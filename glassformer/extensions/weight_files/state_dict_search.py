@@ -1,4 +1,4 @@
-"""Weights inside a saved checkpoint: search, wrappers removed, weights in parts combined or refused.
+"""State dict inside a checkpoint: search, wrapper prefixes, plain values, weights in parts combined or refused.
 
     {"model_state_dict": {...}, "epoch": 3, "config": {"n_heads": 4}}
 

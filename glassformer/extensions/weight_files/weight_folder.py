@@ -1,4 +1,4 @@
-"""Folders of weights: which file or parts of one to open, and settings in files next to it.
+"""Folder of weights: choice of file, shards by index, nested folders (MLflow, Lightning), YAML or JSON settings.
 
 A folder without weights of its own may hold them in a folder that programs make for that, as MLflow's `data/model.pth`
 or Lightning's `checkpoints/last.ckpt`, whose `hparams.yaml` is one level up. Weights in several files are listed by an

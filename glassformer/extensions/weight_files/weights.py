@@ -1,4 +1,4 @@
-"""Lazy reading of weights in safetensors (sharded too), `.npz` and torch.save files; the file of a folder.
+"""`open_weights`: lazy reading of safetensors (sharded too), `.npz` and `torch.save` files; a model's own tensors.
 
     with open_weights(Path("downloads/model.pt")) as weights:
         for name in weights.tensors:

@@ -1,4 +1,4 @@
-"""Comparison of two runs: links, second run as a difference in the URL, the pair, outputs read by the other.
+"""Two runs to compare: links, the second as a difference in query parameters, `Pair`, outputs scored by the other.
 
 do=zero-cross.3.1                the same query without its changes, and with them
 b=src%3DI+like+tea               the URL's sentence, and another one

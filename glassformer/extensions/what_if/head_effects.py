@@ -1,4 +1,6 @@
-"""The effect of each head on a run: how the output's probabilities change when only that head writes nothing.
+"""Zero ablation of each head of a run in batched passes: change of log-probability, KL, best token, vectors.
+
+The effect of a head is how the output's probabilities change when only that head writes nothing.
 
 Every head is set to 0 in turn while the model reads the finished output (teacher forcing). Nothing is decoded again,
 so every step compares the same pieces. Many heads are measured in one pass, in which each row of the batch lacks a

@@ -1,4 +1,4 @@
-"""Controls of the Compare page: what is compared, the choice of the second run, and how both are opened.
+"""Widgets of the Compare page: kind of comparison; second sentence, checkpoint, branch or change, and its opening.
 
 The main slot stores the second run's difference, as query parameters. Before a choice, a message tells what to do. In
 the comparison of a changed run with its control the main slot has the changed run, on the right; otherwise it is on

@@ -1,4 +1,4 @@
-"""Errors of a change by its amount, such as a rank or a number of features; operations that it would save.
+"""Sweep of a change over its amounts (rank, features): plot of errors of maps and output; operations it saves.
 
     error of maps       half the sum of a row's |differences|: the share of weight that lies elsewhere
     error of output     the same of the next token's probabilities; of an encoder-only model |difference| / |vector|

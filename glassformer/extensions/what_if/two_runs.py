@@ -1,4 +1,4 @@
-"""Two runs side by side: where their outputs diverge, and how probable one model finds the other's output.
+"""Two runs' outputs: edit-distance alignment, first difference, KL by step, log-probability by the other model.
 
 Outputs are aligned with the fewest replaced, deleted or inserted pieces (Levenshtein 1966), after their common
 beginning. The divergence is that of Kullback and Leibler, "On Information and Sufficiency" (1951), in nats.

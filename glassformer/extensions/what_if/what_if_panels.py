@@ -1,4 +1,4 @@
-"""The dialog “What if” with a control per field, chips of changes above a run, a button under a chosen head.
+"""Dialog “What if”: kind of change, a widget per field, effect preview; chips of changes; button under a head.
 
 The fields are in a panel at the right edge, with the effect of the change.
 

@@ -1,4 +1,4 @@
-"""Catalogue of wirings: mistakes in code with their texts, and how a model computes or reads pairs with each.
+"""Catalogue of code mistakes (wirings): texts; variants by model as interventions, pair readings or configs.
 
     for one in wirings(config):
         one.name, one.texts.title, one.variants

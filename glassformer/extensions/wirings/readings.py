@@ -1,4 +1,4 @@
-"""Readings: how pairs become a batch of ids, as training code does it, with its typical mistakes.
+"""Batches of ids from pairs as training code makes them, with mistakes (`Reading`: shift, marks, pads); losses.
 
     source   marks and tokens of the source, padded
     read     what the decoder reads: the start mark and the target but for its last token

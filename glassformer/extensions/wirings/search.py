@@ -1,4 +1,4 @@
-"""Search for the wiring that explains pairs: the loss under each mistake of the catalogue and likely two at once.
+"""Search for the code mistake that explains pairs: loss under each one and likely two, verdict; match by logits.
 
 A model that was trained with a mistake in its code is right under that mistake: its loss on its own pairs is low when
 a run makes the same mistake, and far off otherwise.

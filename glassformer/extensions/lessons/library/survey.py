@@ -1,4 +1,4 @@
-r"""Survey of the answers to lessons' questions over many sentences: a command that checks laws and findings.
+r"""Survey command: every lesson question on many sentences, answers counted, laws and findings checked, TSV table.
 
     python -m transformer.lessons.survey                                          the examples of the shipped cards
     python -m transformer.lessons.survey --sentences tests/data/zh-en.tsv …       a file is named like its checkpoint

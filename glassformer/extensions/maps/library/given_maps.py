@@ -1,4 +1,4 @@
-"""Attention maps given by a user: their records, checked when they are made, and making them from arrays.
+"""Records `GivenMaps` and `GivenAttention` of a user's attention maps: from arrays; checks of shapes, texts, sums.
 
     transformer.given_maps(encoder=output.attentions, source=tokens)
 

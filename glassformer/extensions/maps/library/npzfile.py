@@ -1,4 +1,4 @@
-"""Reader and writer of given attention maps as `.npz` files, which are not trusted; their checkpoint `Format`.
+"""Attention maps as `.npz` files: load, save, checks of archive and array headers before reading; `MapsFormat`.
 
     np.savez("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)
 

@@ -1,4 +1,4 @@
-"""Cleaning of parallel text, with counts and examples of what was dropped.
+"""Cleaning of sentence pairs: Unicode, spaces; reasons to drop (markup, copies, length ratio), sampling, tallies.
 
 Text is changed in four ways only: invisible characters are removed, it is composed (Unicode NFC), Traditional
 characters become simplified ones if requested, and white space becomes single spaces. A pair with any other problem is

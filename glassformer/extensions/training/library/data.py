@@ -1,4 +1,4 @@
-"""Training batches: sentence pairs as ids, random splits, tokens hidden for MLM, groups of similar length.
+"""Training batches: pairs as ids, random subword splits, masked tokens (MLM), padded groups of similar length.
 
 A training file has one pair per line (`transformer.runs.sentence_files`). A decoder-only model learns to continue the
 source, its prompt, and only the target counts. A file for an encoder-only model has one text per line; its hidden

@@ -1,4 +1,4 @@
-"""Scores of a checkpoint on a file of pairs: outputs, the worst as CSV, by length, in the card.
+"""Scores of a checkpoint on held-out pairs: BLEU and chrF; worst outputs, lengths as CSV; records in `card.json`.
 
 A file is scored as the app would translate it: sources are processed like a query (`transformer.runs.running`), with
 form NFC, the checkpoint's normalisation, the same limits and decoding. Only the batches are larger, so rounding may

@@ -1,4 +1,4 @@
-"""Files that training reads: cleaned text split into train, dev and test, report, card; or of made-up tasks.
+"""Training files: cleaned text, split by shared sentences, report, card; made-up tasks (reverse, sort, addition).
 
     train.tsv  dev.tsv  test.tsv                  source TAB target, UTF-8, in the order of the input
     train.attribution.tsv  ...                    line of the input TAB whom to name; line n belongs to line n

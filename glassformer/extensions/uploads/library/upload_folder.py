@@ -1,4 +1,4 @@
-"""Rewrites uploaded files into a folder that can be opened, or refuses them.
+"""Rewriting of untrusted uploads into a folder that opens: weights, JSON, SentencePiece, text; refusals.
 
 This runs in the process that `upload_worker` forks, and trusts nothing: neither names, archives nor contents.
 

@@ -1,4 +1,4 @@
-"""The kinds of change inside the model, in the order in which a menu offers them.
+"""Registry of all kinds of interventions inside the model, in the order of the menu: `KINDS`.
 
 To add one, write its record in a module of this package and name it in `KINDS`.
 """

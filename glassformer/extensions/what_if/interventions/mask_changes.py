@@ -1,4 +1,4 @@
-"""Changed masks: typical mistakes, and sparse patterns.
+"""Changed masks: causal left out, shifted or reversed; padding open; sparse patterns (local, dilated, global).
 
 Mistakes: the causal mask left out, off by one, the wrong way round, and padding that is not closed. A closed cell has
 weight 0, and so has a row without open keys, unless the model or another change fills masks with a number.

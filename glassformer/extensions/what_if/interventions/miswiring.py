@@ -1,4 +1,6 @@
-"""Miswiring: a typical mistake in a Transformer's code, made in one layer, one stack or the whole model.
+"""`MISTAKES` of Transformer code, and `Miswiring`: masks, softmax axis, head splits, fused matrices, norms.
+
+A miswiring is a typical mistake in a Transformer's code, made in one layer, one stack or the whole model.
 
 What other changes of *What if* cannot make: masks that are added, multiplied or thrown away, a softmax over another
 axis, heads that are cut or joined without the transpose, fused matrices that are read in another order, norms and

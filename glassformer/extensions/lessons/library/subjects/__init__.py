@@ -1,4 +1,4 @@
-"""Registry of all picks and oracles of lessons, by name: public functions of one module per subject.
+"""Registry by name of lesson functions: picks (what a step looks at in a run) and oracles (right answers).
 
 A pick finds what a step looks at in a learner's own run: a pure function of a case that gives named values for the
 step's link and texts. An oracle computes the right answer from that run, with the choices, the values for the texts,

@@ -1,4 +1,4 @@
-"""Questions about cost: parameters, multiply-adds, what a cache saves, and parts that are left out.
+"""Computed lesson answers on cost: parameters, work by length, convolutions, ablated parts, key-value cache.
 
 Picks: which length a lesson about cost looks at, and which parts are taken away.
 

@@ -1,4 +1,4 @@
-"""Questions about decoding: start mark, least sure step, forced tokens, beam search, temperature, top-p, seeds.
+"""Computed lesson answers on decoding: start mark, unsure step, forced tokens, beams, temperature, top-p, seeds.
 
 Picks: which choice of a piece a lesson looks at, and how wide it could be.
 """

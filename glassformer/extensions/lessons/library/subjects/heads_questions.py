@@ -1,4 +1,4 @@
-"""Questions about heads: how they are built, whether they look alike, what their mean loses, what each is worth.
+"""Computed lesson answers on heads: agreement, entropy, reach, share written, ablation, widths, W_O, a cut edge.
 
 Picks: which attention a lesson about several heads looks at. Layers and heads count from 1.
 

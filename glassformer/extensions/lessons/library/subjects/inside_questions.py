@@ -1,4 +1,4 @@
-"""Questions about the inside of a model: residual stream, norms, logit lens, feed-forward neurons, embeddings.
+"""Computed lesson answers on a model's inside: residual stream, norms, logit lens, neurons, nearest embeddings.
 
 Picks: which vector, which neuron and which piece a lesson looks at inside the model. All count from 1.
 """

@@ -1,4 +1,4 @@
-"""Questions about cross-attention (where the decoder looks, and without it) and about how words are tokenized.
+"""Computed lesson answers on cross-attention (strongest source token, end mark, ablation) and on tokenization.
 
 Picks: which step a lesson looks at, and which cross-attention: a head and a source token. All count from 1.
 """

@@ -1,4 +1,4 @@
-"""Questions about masks and planted faults: causal and padding mask, fills, wrong heads, pads, NaN, a leak.
+"""Computed lesson answers on masks (causal, padding, fills) and planted faults (heads, shifted ids, NaN, leak).
 
 Picks: which rows, tokens and keys a lesson about masks looks at; the faults that a lesson plants into the learner's own
 checkpoint, and what is seen of them. The app can make each of these changes, so the answers come from the learner's

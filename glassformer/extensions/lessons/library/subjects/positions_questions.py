@@ -1,4 +1,4 @@
-"""Questions about positions: size, word order without them, sinusoids, learned tables, shifts, feed-forward.
+"""Computed lesson answers on positions: size, shuffled words, sinusoids, learned tables, shifts, feed-forward.
 
 Picks: which pieces of the source a lesson about order moves; which positions and dimensions a lesson about clocks looks
 at. Tokens count from 1; dimensions and the p of a formula count from 0.

@@ -1,4 +1,4 @@
-"""Questions about training: kept epoch, loss, teacher forcing, a leak, learning rate, label smoothing, dropout.
+"""Computed lesson answers on training: kept epoch, loss, teacher forcing, leak, rate, label smoothing, dropout.
 
 Picks: what a lesson about training lets the model read: an output that it would not have written quite so.
 

@@ -1,4 +1,4 @@
-"""Questions about one attention weight: q · k, √d_head, softmax, mixture of values, other similarities.
+"""Computed lesson answers on one weight: q · k, √d_head, softmax, variance, mixed values, other similarities.
 
 Picks: which attention weight a lesson looks at. Layers, heads, rows and columns count from 1.
 
