@@ -1,4 +1,6 @@
-"""Glassformer: run, inspect and change encoder-decoder, encoder-only and decoder-only Transformers.
+"""Public names of the Glassformer library, imported on use (`load`, `run`, `score`, `Query`, `Trace` and more).
+
+Run, inspect and change encoder-decoder, encoder-only and decoder-only Transformers.
 
     import transformer
 

@@ -1,9 +1,9 @@
-"""Extensions: parts of the product that can be deleted, what each of them adds, and other names of modules.
+"""Extensions: the record `Extension`, those that are there, lazy imports of what they add, aliases of modules.
 
-An extension is a folder whose `__init__` holds one `Extension`, called EXTENSION. It names what it adds as
-"package.module:name", which is imported on first use, so a list of all extensions costs nothing.
-`glassformer/extensions/__init__.py` lists them; a missing folder is skipped. Nothing outside an extension imports it:
-the kernel calls `provided("sources")`, which asks each extension that has some.
+Extensions are parts of the product that can be deleted. An extension is a folder whose `__init__` holds one
+`Extension`, called EXTENSION. It names what it adds as "package.module:name", which is imported on first use, so a list
+of all extensions costs nothing. `glassformer/extensions/__init__.py` lists them; a missing folder is skipped. Nothing
+outside an extension imports it: the kernel calls `provided("sources")`, which asks each extension that has some.
 
 A module of an extension can be imported under other names, too; it is the same module, whichever name is used. The
 record's `modules` says so, for a module or a package and what is in it:

@@ -1,4 +1,4 @@
-"""Pictures of the "Speed-ups" part: online softmax tile by tile, and KV-cache blocks."""
+"""Pictures of the "Speed-ups" part: online softmax tile by tile, blocks of the KV cache and their empty places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Pictures of the residual stream: size and what is left of the embedding by depth, sub-layers, norms."""
+"""Pictures of the residual stream: size and cosine to the embedding by depth, sub-layer outputs, norms."""
 
 from dataclasses import dataclass
 from functools import cached_property

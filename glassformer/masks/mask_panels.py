@@ -1,4 +1,4 @@
-"""Masks page: masks of a batch, one row before and after masking, live checks."""
+"""Masks page: choice of batch, mask and cell; all masks; one row before and after; causality and padding checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks."""
+"""Pictures of the Masks page: masks as booleans and numbers, padded batch, one row; causality and padding checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

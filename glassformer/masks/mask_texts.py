@@ -1,4 +1,4 @@
-"""Texts of the Masks page: explanations and check verdicts."""
+"""Texts of the Masks page: batch, masks, arithmetic of a cell, rounding; verdicts of causality and padding checks."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Controls of the Positions page: part, side, dimensions, pair, layers; and notes on tables that differ."""
+"""Controls of the Positions page: part, side, dimensions, pair, layers; notes on models with other tables or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the Positions page: a table, its similarity and shift; positions inside attention; the sentence's."""
+"""Parts of the Positions page: table, similarity, shift; rotations, one pair, bias by distance; the sentence."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

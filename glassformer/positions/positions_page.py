@@ -1,4 +1,4 @@
-"""The Positions page's record, and what its pictures are drawn from: a table, or positions inside attention."""
+"""Record of the Positions page; its scenes `PositionTable` and `PositionScene` (rotations, bias by distance)."""
 
 from __future__ import annotations
 

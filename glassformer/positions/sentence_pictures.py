@@ -1,4 +1,4 @@
-"""The pictures of positions in the typed sentence: what tokens start from, and what positions do to their scores."""
+"""Pictures of positions in a sentence: embedding, position and sum; score by distance; q·k against bias."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

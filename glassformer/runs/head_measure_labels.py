@@ -1,4 +1,4 @@
-"""Labels of head measures: names, units, formulas."""
+"""Labels of head measures such as entropy or distance: headings, titles, units, meanings with formulas."""
 
 from dataclasses import dataclass
 from typing import Literal

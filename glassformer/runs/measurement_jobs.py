@@ -1,4 +1,4 @@
-"""Measurements as background jobs: the result if it is quick, else progress.
+"""Measurements as background jobs: quick ones at once, else start and stop buttons, time estimate, progress bar.
 
 A measurement lets shorter work go first wherever it says how far it is, and is stopped there once nobody wants it.
 """

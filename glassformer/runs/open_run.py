@@ -1,4 +1,4 @@
-"""Run (`OpenRun`) or given attention maps (`OpenMaps`) of a slot, as a page draws them; `AnyRun`, either.
+"""A slot's run (`OpenRun`) or given maps (`OpenMaps`), opened from its link; suggested sentences; stepper data.
 
 What cannot be run is said, and the last that could be is shown.
 """

@@ -1,4 +1,4 @@
-"""Address of a run that is shown, written into the browser and carried by the menu to other pages."""
+"""URL of the run that is shown (`RunUrl`): query parameters, published to the browser and to the menu's links."""
 
 from __future__ import annotations
 

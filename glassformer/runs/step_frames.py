@@ -1,4 +1,4 @@
-"""Step frames: prefetched charts for every step of a run, served over HTTP.
+"""Prefetched charts for every step of a run: a store of offers (`Frames`), JSON diffs between steps, HTTP routes.
 
 A page that draws a picture offers its frames under an unguessable name. The browser fetches them when its user stays,
 or is about to step; for a class with the same run they are made once. Frames are made by the functions that draw. The

@@ -1,4 +1,4 @@
-"""Runs and given maps as charts see them: what is visible, base classes of scenes, the `ModelAccess` protocol.
+"""Runs and given maps as charts see them: what is visible, a fitted view, base classes of scenes, `ModelAccess`.
 
 A decoder row reads one piece and predicts the next, and every label says both; a decoder-only model reads its prompt
 in the first rows. Guess mode hides everything after the current step, and the current piece until it is revealed.

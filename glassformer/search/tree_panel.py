@@ -1,4 +1,4 @@
-"""The part Beam tree: a beam search of the sentence, and what a click on it opens."""
+"""Part "Beam tree": controls and tree; clicks that open a result or force a beginning; a switch to beam search."""
 
 from collections.abc import Callable
 from functools import partial

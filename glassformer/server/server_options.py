@@ -1,4 +1,4 @@
-"""Options of the operator: where models compute, whether uploads and training are allowed, and other origins.
+"""Command-line and environment options: device, uploads, training, model hub, first model, frame ancestors, hosts.
 
     streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off

@@ -1,4 +1,4 @@
-"""Controls bound to fields of the view state: menus, sliders, switches.
+"""Widgets bound to fields of the view state: button rows, menus, sliders, switches, number and text boxes, folds.
 
 The view is the source of truth. A control is set from it before it is drawn, but only where the two differ: a slider
 that is written while it is dragged would jump. Menus and rows of buttons send the chosen label, so they are also set

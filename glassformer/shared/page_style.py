@@ -1,4 +1,4 @@
-"""CSS of all pages beyond the Streamlit theme.
+"""CSS of all pages beyond the Streamlit theme: head, sidebar menu, tabs, step grid, tables, controls, phones.
 
 The rules are constant; no data ever goes into them. A key of a run begins with its slot, so such rules name the key's
 end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".

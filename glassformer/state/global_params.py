@@ -1,4 +1,4 @@
-"""Query parameters beside a link: the language, and those of extensions (`AddressPart`, `Guidance`).
+"""Query parameters outside a link: the language, and extensions' (`AddressPart`, `Guidance`); the app's base URL.
 
 An extension's `address` names an `AddressPart`.
 """

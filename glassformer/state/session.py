@@ -1,4 +1,4 @@
-"""Session state: request, view state per slot, and URL synchronisation (query params).
+"""Session state: request, view per slot, sync with the URL, notes, tried branches; callbacks for new runs, steps.
 
 The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. The `View` of a slot
 is the only source of what is selected: a control is set from it before it is drawn, and a change replaces it.

@@ -1,4 +1,4 @@
-"""The pictures of the Translate page: what could come next, where a step looks, how unsure each step was.
+"""Pictures of the Translate page: candidates of a step, uncertainty by step (entropy and others), attention map.
 
 Entropy is the usual measure of uncertainty, but a tail of thousands of tiny probabilities raises it where a model is
 sure, and label smoothing teaches such a tail. So other measures are next to it, and the caption says so.

@@ -1,8 +1,8 @@
-"""The logit lens: what the decoder would predict if it stopped early, at every depth of every step.
+"""Logit lens: candidates, rank, entropy, divergence at every depth of every step; the depth that decides a step.
 
-The stream after each part of the decoder is read like the last one: through the final norm, if the model has one, and
-the output layer. (Before it, the stream of a pre-norm model is not normalised; that of a post-norm model is.) After the
-last layer this is the model's own prediction.
+The logit lens is the decoder's prediction if it stopped early. The stream after each part of the decoder is read like
+the last one: through the final norm, if the model has one, and the output layer. (Before it, the stream of a pre-norm
+model is not normalised; that of a post-norm model is.) After the last layer this is the model's own prediction.
 
 Its limit: norm and output layer were trained for the last layer only. An earlier stream may hold a piece in directions
 that they do not read, so a low rank early on does not mean that the piece was not there.

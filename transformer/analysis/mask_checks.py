@@ -1,4 +1,4 @@
-"""Masks of a padded batch as the model makes them, and checks that they work.
+"""Masks of a padded batch, also as hooks change them; causality and padding checks that compare two runs.
 
 `batch_masks` asks the model for its masks. The two checks run the model twice and compare logits: causality (a later
 target piece changes, earlier rows must not move) and padding (pads are added, no row may move). Each check also runs

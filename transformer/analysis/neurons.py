@@ -1,4 +1,4 @@
-"""The neurons of a feed-forward sub-layer: how many are silent, which are active, and what one of them writes.
+"""Feed-forward neurons: silent shares, histogram, activation curve, most active ones, direct effect on the logits.
 
 A feed-forward sub-layer computes down(f(up(x))) for each token alone. A neuron is one of the d_ff numbers in between:
 it reads x with its row of up_proj, and writes its activation times its column of down_proj. These columns, each times

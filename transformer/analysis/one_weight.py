@@ -1,4 +1,4 @@
-"""One attention weight computed step by step, from q · k to W_O, and the cell of the maps to show first.
+"""One attention weight step by step, from W_Q to W_O; the cell to show first; attention by embeddings alone.
 
 If a model computes its scores in another way (another scale, a position bias, a cap), so does this module. Queries
 and keys are those that are multiplied, after a norm and a rotation if there are any.

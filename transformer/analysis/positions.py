@@ -1,4 +1,4 @@
-"""Positions in numbers: a table's similarity and shift, rotary turning, biases by distance, what they do.
+"""Position numbers: a table's formula, similarity, shift fit; rotary turns; bias by distance; spreads of scores.
 
 **A table** is an array [position, d_model], positions and dimensions counted from 0 as in the paper; functions use
 nothing else, so sinusoids and learned tables are measured in the same way. `own_table` is a model's.

@@ -1,4 +1,4 @@
-"""Many sampled outputs of one sentence: frequencies, probabilities, intervals.
+"""Many sampled outputs of one sentence: a draw per seed, counts, log-probabilities, Wilson intervals.
 
 Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.running`). An
 output's probability is the product of its pieces' probabilities in the distributions they were drawn from, after

@@ -1,4 +1,4 @@
-"""The tree of a beam search: every continuation that it kept, and those that it dropped.
+"""The tree of a beam search, recorded by watching it: rounds, continuations kept and dropped, and their paths.
 
 A node is a partial output. Its place in the tree follows from the pieces before it, so partial outputs that
 hypotheses share appear once. Sums of log-probabilities decide what a round keeps; results are ordered by these sums

@@ -1,4 +1,4 @@
-"""Tiled attention with an online softmax (as in FlashAttention), and a KV cache in blocks.
+"""Tiled attention with an online softmax (as in FlashAttention), a KV cache in blocks, and the bytes of both.
 
 **Tiles.** After each tile three things are kept: the largest score so far m, the sum l of exp(score - m), and the
 sum o of exp(score - m) times the value. A larger m makes what was summed before too large by exp(m_new - m_old), so

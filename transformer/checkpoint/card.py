@@ -1,4 +1,4 @@
-"""The card of a checkpoint: its task, its data and its scores.
+"""Card of a checkpoint (`card.json`): languages, examples, references, data, licence, scores; a tolerant reader.
 
 A card is for people, so errors in it are tolerated: a field of the wrong type is left out with a warning, an unknown
 field is kept, and a missing card is an empty one. Nothing that a model computes depends on it.

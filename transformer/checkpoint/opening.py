@@ -1,4 +1,4 @@
-"""Open any model: a checkpoint folder, a snapshot of its training, or what an extension has a format for.
+"""Opening of any model (`load`): a checkpoint folder, a snapshot of its training, or a format of an extension.
 
 `FORMAT` is the kernel's own format: what is listed of a checkpoint folder, and how it is opened.
 

@@ -1,4 +1,4 @@
-"""Memory layout of parameters: one block, fused QKV, column-major matrices.
+"""Memory layout of parameters: a model without values to be filled; one block, fused QKV, column-major matrices.
 
 A decoding step multiplies every matrix of the decoder by one vector, so its cost is reading the matrices once. Three
 things make that two to three times faster, and change neither shapes nor results:

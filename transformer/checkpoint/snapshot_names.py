@@ -1,4 +1,7 @@
-"""Names of snapshots, and what each says of itself: `reverse@1200` is the checkpoint as it was at step 1,200."""
+"""Names of snapshots such as `reverse@1200`, made and split into checkpoint and step; the record `SnapshotInfo`.
+
+`reverse@1200` is the checkpoint as it was at step 1,200.
+"""
 
 import os
 from dataclasses import dataclass

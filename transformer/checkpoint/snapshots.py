@@ -1,9 +1,10 @@
-"""Snapshots of a training: what a model was at some of its steps.
+"""Snapshots of a training as compressed safetensors files: writing, steps and metadata, reading within limits.
 
-Those of the checkpoint `reverse` are next to its folder, in `reverse.snapshots/`: a file for each, named by its step
-(`1200.safetensors.xz`). It is a safetensors file of the parameters as bfloat16, compressed by LZMA2, which takes a
-third off; its metadata says when it was taken and how good the model was. Everything else (config, tokenizers, card)
-is the checkpoint's. `reverse@1200` is the name of the checkpoint as it was at step 1,200.
+A snapshot is what a model was at some step. Those of the checkpoint `reverse` are next to its folder, in
+`reverse.snapshots/`: a file for each, named by its step (`1200.safetensors.xz`). It is a safetensors file of the
+parameters as bfloat16, compressed by LZMA2, which takes a third off; its metadata says when it was taken and how good
+the model was. Everything else (config, tokenizers, card) is the checkpoint's. `reverse@1200` is the name of the
+checkpoint as it was at step 1,200.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""`python -m transformer translate`: translate lines of text."""
+"""`python -m transformer translate`: lines translated greedily or by beam search; refusal of sentences in a file."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Parse untrusted JSON: small, shallow, finite, without duplicate keys.
+"""Parser of untrusted JSON: small, shallow, finite, without duplicate keys.
 
 Python's own parser follows nesting with recursion, turns 1e999 into infinity, accepts NaN, and lets the last of two
 equal keys win. A config or the header of a tensor file needs none of that.

@@ -1,4 +1,4 @@
-"""Read a safetensors file with suspicion: all that its header says is checked before anything is made of it.
+"""Reader of untrusted safetensors files: header checked for dtypes, shapes and offsets; tensors read in chunks.
 
 Layout: 8 bytes with the header's length (little-endian), the header, the tensors' bytes. The header is JSON: for each
 tensor its dtype, its shape, and where its bytes begin and end; together they fill the rest of the file exactly, with no

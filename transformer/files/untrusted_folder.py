@@ -1,4 +1,4 @@
-"""Safe access to the files of an untrusted folder.
+"""Access to an untrusted folder (`FolderFiles`): no links out, size limits, changes noticed; names for messages.
 
 Only regular files inside the folder are opened: a link that leaves it, a pipe or a device is refused unread. Each file
 is read once, and `changed` tells whether any was replaced meanwhile.

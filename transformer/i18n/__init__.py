@@ -1,4 +1,4 @@
-"""Internationalisation (i18n): `say` makes lazily translated sentences (as `gettext_lazy` does).
+"""Internationalisation (i18n): exports of `say`, `said` and the rest, for lazily translated sentences.
 
 `say` writes a sentence down: a template and its named values. It returns a `str` with the English text, so it fits
 wherever text does; it also keeps its template, so `said` can translate it later. Nothing is translated before it is

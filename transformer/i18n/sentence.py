@@ -1,4 +1,4 @@
-"""English sentences that other languages can say, numbers as people write them, tables with sentences.
+"""Lazily translated sentences (`Sentence`, `say`, plurals, joins), number formats, Chinese spacing, TOML tables.
 
     Sentence              a str; what it shows is its English text
     ├── Template          say, say_n: a template with named values, sentences among them

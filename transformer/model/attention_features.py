@@ -1,4 +1,4 @@
-"""Config fields for attention features beyond the original paper: rotary, windows, caps.
+"""Config fields for attention beyond the paper: sinusoid layout, rotary, T5 buckets, scale, cap, QK norm, windows.
 
 You need none of them to understand the model of the paper; read `transformer.model.config` first. It knows nothing of
 torch. Equations are in `positions`, `attention_positions`, `attention_scores`, `masks` and `attention`, sources at each

@@ -1,4 +1,4 @@
-"""Attention scores: scale, cap, mask fill, similarity, softmax.
+"""Attention scores before and in the softmax (`Scoring`): scale, cap, mask fill, similarity, masked softmax.
 
     score = cap tanh((q . k * scale + bias) / cap)
 

@@ -1,4 +1,6 @@
-"""Feed-forward network: a linear map to more dimensions, a non-linearity, and a map back, token by token.
+"""Feed-forward network (`FeedForward`), plain or gated, and its activations: ReLU, GELU and its variants, SiLU.
+
+A linear map to more dimensions, a non-linearity, and a map back, token by token:
 
     plain   W_down f(W_up x)
     gated   W_down (f(W_gate x) * W_up x): one linear map decides how much of the other's numbers passes

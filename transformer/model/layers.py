@@ -1,4 +1,4 @@
-"""The layers: attention and feed-forward, each with a norm, dropout and a residual connection.
+"""Encoder layer and decoder layer; the residual connection around a sub-layer, with pre- or post-norm and dropout.
 
 Each sub-layer (attention or feed-forward) adds its output to the residual stream. The norm is either before the
 sub-layer ("pre", x + f(norm(x))) or after the sum ("post", norm(x + f(x))). Some models have two ("both",

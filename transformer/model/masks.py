@@ -1,8 +1,8 @@
-"""Attention masks: which query may attend to which key.
+"""Attention masks as booleans: padding, causal and window masks, and their combination.
 
-A mask is a boolean tensor that broadcasts to [batch, head, query, key]; `True` means "may attend". (torch's own
-multi-head attention uses the opposite sign.) Padding masks are [batch, 1, 1, key], the causal mask is
-[1, 1, query, key]; their combination is the decoder's self-attention mask.
+A mask says which query may attend to which key. It is a boolean tensor that broadcasts to [batch, head, query, key];
+`True` means "may attend". (torch's own multi-head attention uses the opposite sign.) Padding masks are [batch, 1, 1,
+key], the causal mask is [1, 1, query, key]; their combination is the decoder's self-attention mask.
 
 Source: Vaswani et al. (2017), section 3.2.3.
 """

@@ -1,4 +1,6 @@
-"""Norms: each token's vector is brought to a fixed size, then scaled by learned numbers.
+"""Norms: LayerNorm, RMSNorm, norm by deviation, none; centre and size of each; choice by config.
+
+Each token's vector is brought to a fixed size, then scaled by learned numbers:
 
     layer       γ (x - μ) / sqrt(σ² + ε) + β, with σ² the mean squared distance from the mean μ
     rms         γ x / sqrt(mean of x² + ε): the mean stays, and nothing is added

@@ -1,4 +1,4 @@
-"""The kinds of positions: what each adds and where, its parameters, and how pages describe it.
+"""Registry of the kinds of positions (sinusoidal, learned, rotary, relative, ALiBi): effect, parameters, texts.
 
 To add a kind, write its record here and, if it adds to scores, its equation in `attention_positions`. Nearly everything
 else asks the record, not the name; a second kind that turns vectors or adds a fixed table touches more. It knows

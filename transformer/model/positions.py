@@ -1,4 +1,4 @@
-"""Position tables: a vector per position, added to the token embeddings.
+"""Position tables added to token embeddings: sinusoids in four layouts, and learned positions.
 
 Attention alone does not see order. Two tables are built here: sinusoids from a formula, and a learned table. Positions
 that act inside attention are in `transformer.model.attention_positions`.

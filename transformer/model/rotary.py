@@ -1,7 +1,8 @@
-"""Rotary positions: queries and keys turn by angles that grow with their position.
+"""Rotary positions (RoPE): frequencies, scalings for longer texts (linear, Llama 3, YaRN), rotation of a vector.
 
-If one pair of numbers is turned by p w and another by q w, their dot product depends on (p - q) w only. So of the
-positions of query and key only the distance affects a score. Each pair of dimensions has its own w, from fast to slow.
+Queries and keys turn by angles that grow with their position. If one pair of numbers is turned by p w and another by q
+w, their dot product depends on (p - q) w only. So of the positions of query and key only the distance affects a score.
+Each pair of dimensions has its own w, from fast to slow.
 
 Source: Su et al., "RoFormer" (2021), section 3.2; pairs are (i, i + n / 2), as in the files of GPT-NeoX and LLaMA in
 transformers. Scalings: see `transformer.model.attention_features.Rotary`.

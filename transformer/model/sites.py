@@ -1,4 +1,4 @@
-"""The tables of all sites and settings: names and meanings of what can be seen or replaced inside a model.
+"""Names, axes and meanings of all hook points (sites) of a model, and of the settings that a hook can replace.
 
 A site is a value that can be seen or replaced. A setting is a parameter, a number or a record that a module uses: it
 passes them through the tap like its values (`transformer.model.taps`), so one run can use others while the module keeps

@@ -1,4 +1,4 @@
-"""Taps and hooks: named values of a model recorded or replaced, and its settings changed, for one call.
+"""Hooks for one call of a model (`Tap`): named values recorded or replaced, settings changed, causal mask removed.
 
 Every call of the model takes a `tap`. A module passes its values through it under short names,
 `weights = tap("weights", weights)`, and hands its children `tap.child("decoder", 2)`, so the full name of a site is

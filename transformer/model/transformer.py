@@ -1,4 +1,4 @@
-"""The Transformer: an encoder and a decoder, or one of them.
+"""The Transformer: embedding, encoder, decoder (both or one), output layer, MLM head.
 
 The encoder reads the whole source and turns it into the memory, one vector per source token. The decoder reads the
 target so far and the memory, and computes logits for the next piece after every target token. A decoder-only model

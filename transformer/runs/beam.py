@@ -1,8 +1,8 @@
-"""Beam search: keep the few best partial outputs instead of one.
+"""Beam search of a batch: hypotheses, length penalty, forced pieces; what each round weighed, for a watcher.
 
-Each round extends every open hypothesis by every piece, keeps the `size` best and sets aside those that end.
-Hypotheses are compared by log-probability divided by a length penalty, because every further piece makes a sequence
-less probable.
+Beam search keeps the few best partial outputs instead of one. Each round extends every open hypothesis by every piece,
+keeps the `size` best and sets aside those that end. Hypotheses are compared by log-probability divided by a length
+penalty, because every further piece makes a sequence less probable.
 
 Source: Wu et al., "Google's Neural Machine Translation System" (2016), section 7, for the length penalty.
 

@@ -1,4 +1,4 @@
-"""Speculative decoding: drafts of outputs, and the check that makes them the model's own.
+"""Speculative decoding: interface `Drafter` of extensions, one-pass check of drafts, traces as of plain decoding.
 
 Row t of a pass over a whole output is what the step with t + 1 tokens sees (`transformer.runs.recording_pass`), so one
 pass gives the model's choice after every beginning of the draft. The draft is correct up to the first piece where the

@@ -1,8 +1,8 @@
-"""Run request: everything that determines the result of a run, and what a run needs of a checkpoint.
+"""Run request `Query`: source, decoding (greedy, beam, sampling), limits, JSON; the protocol `Runnable`.
 
-A `Query` is frozen and hashable, so its result can be cached, linked to, replayed and compared with another's. It
-goes to JSON and back unchanged. Settings are checked here. Whether the source and the forced pieces fit a checkpoint
-is checked when the query is run.
+A query is everything that determines the result of a run. A `Query` is frozen and hashable, so its result can be
+cached, linked to, replayed and compared with another's. It goes to JSON and back unchanged. Settings are checked here.
+Whether the source and the forced pieces fit a checkpoint is checked when the query is run.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs of queries on a checkpoint, and replays of a finished run: values at sites, maps layer by layer.
+"""Runs of queries, alone or batched, and replays of a finished run: values at hook points, maps layer by layer.
 
 A run decodes, then reads the whole output once more with a recording tap.
 

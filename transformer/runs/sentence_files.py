@@ -1,4 +1,4 @@
-"""Files of sentences: one source per line, or `source TAB reference`; problems are reported with their line.
+"""Readers of sentence files: one source per line, or `source TAB reference`; limits; errors with line numbers.
 
 Lines count from 1, as in an editor; empty ones are skipped. Only LF and CR LF end a line, because other line ends may
 be part of a sentence.

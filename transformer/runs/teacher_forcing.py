@@ -1,4 +1,4 @@
-"""Teacher forcing: how probable a model finds a given text: loss, rank and perplexity of each token.
+"""Teacher forcing of a given text: loss, rank, perplexity; where outputs diverge; one pass over a whole output.
 
 The decoder reads the right pieces, whatever it would have written itself, and predicts the next one at each place.
 Under a causal mask one pass does this for all places. With a tap that is not causal each prefix is read alone, as in

@@ -1,8 +1,9 @@
-"""Try a SentencePiece model in a process of its own: if the native code crashes, only this process ends.
+"""Script that tries out a SentencePiece model in a process of its own: loading, encoding and decoding every piece.
 
-`transformer.text.sentencepiece_check` starts this file as a script and writes the model to its standard input. Exit
-status 0 means that the model was loaded and that every piece, and every character of a broad sample, was encoded and
-decoded once. It imports nothing of this library, which would take seconds.
+If the native code crashes, only this process ends. `transformer.text.sentencepiece_check` starts this file as a script
+and writes the model to its standard input. Exit status 0 means that the model was loaded and that every piece, and
+every character of a broad sample, was encoded and decoded once. It imports nothing of this library, which would take
+seconds.
 """
 
 import contextlib

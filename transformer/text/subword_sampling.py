@@ -1,4 +1,4 @@
-"""Subword sampling (subword regularisation, BPE-dropout).
+"""Seeded subword sampling: lattice of a unigram model (subword regularisation), merges of a BPE one (BPE-dropout).
 
 SentencePiece can draw splits too, but from 0.2.2 on it keeps a seed only within one process, so no training could be
 repeated. Here every draw follows from the numbers of the given generator.

@@ -1,4 +1,4 @@
-"""Blocks of the model diagram: labels, roles, shapes, counts, links, and what the model holds."""
+"""Blocks of the model diagram: labels, roles, shapes, parameter counts, links to pages; equal layers drawn once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part "The model": diagram, shapes as recorded in one forward pass, and costs of the loaded model."""
+"""Part "The model": the diagram's block menu, tables of costs and tensors, table of shapes recorded in one pass."""
 
 from __future__ import annotations
 

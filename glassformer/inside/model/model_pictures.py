@@ -1,4 +1,4 @@
-"""Pictures of the loaded model: its diagram, parameters by component, and multiply-adds by length."""
+"""Pictures of the loaded model: diagram, parameters and multiply-adds by component, multiply-adds by length."""
 
 import math
 from collections.abc import Mapping

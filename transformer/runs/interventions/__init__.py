@@ -1,4 +1,4 @@
-"""Interventions: changes inside a model during a run, as data.
+"""Interventions (changes inside a model during a run): registry of kinds; checking, JSON and URL of a list.
 
 Interventions are a part of a query: frozen and hashable, in JSON, and short in a URL, where places count from 1 as on
 the pages.
