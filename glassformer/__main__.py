@@ -1,4 +1,4 @@
-"""The command `glassformer`: the app without a word, else a command of the library.
+"""The command `glassformer`: start of the app (its options, Streamlit's, a model to open) or of a library command.
 
 glassformer                                       the app, on http://localhost:8501
 glassformer --checkpoints DIR --server.port 9000  the app; what has a dot is Streamlit's, the rest the app's

@@ -1,4 +1,4 @@
-"""The parts of the Checkpoints page: the card, its scores as tables, the model's features, the list of folders."""
+"""The parts of the Checkpoints page: model card, its scores as tables, features from config.json, list of folders."""
 
 from __future__ import annotations
 

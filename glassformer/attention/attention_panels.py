@@ -1,4 +1,4 @@
-"""The Attention page: choice of a part, menus of attention, layer, head and colours, how its scores differ."""
+"""The Attention page: choice of a part, menus of attention, layer, head and colours, a note on unusual scores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One attention map, ready to draw: a head or an aggregate, words, hidden special tokens; the page's parts.
+"""One attention map as data and chart: head, mean or rollout; words for pieces, special tokens hidden; page parts.
 
 Nothing is renormalised: hidden cells are missing, and the map says how much. Decoder rows stand for the piece that
 they predict, a prompt's rows for the one that they read: words and special pieces are determined by it. Given maps

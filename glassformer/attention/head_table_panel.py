@@ -1,4 +1,4 @@
-"""Part "What heads do": a table of head measures of one sentence, and the columns that extensions add."""
+"""Part "What heads do": table of head measures, menus of measure and head, interface for an extension's columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

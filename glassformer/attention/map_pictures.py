@@ -1,4 +1,4 @@
-"""The pictures of whole maps on the Attention page: all heads, one map in full, the flow view, no parameters.
+"""Pictures of whole attention maps: all heads as tiles, the open map, flow view lines, maps without parameters.
 
 The one map is of a head or of all heads together, piece by piece or word by word. Without parameters are softmax(A·Aᵀ)
 of the embeddings, the same times √d_model, and beside them the trained heads.

@@ -1,4 +1,4 @@
-"""Part "One weight": how one attention weight is computed, step by step, with real numbers."""
+"""Part "One weight": menus of query and key, then q·k, score, mask, softmax table and head output in numbers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Part "One weight": which weight it opens on, its numbers, and a picture of each step of its computation.
+"""Pictures of the part "One weight": default cell, q·k products, scores, mask, softmax, weighted values, shares.
 
 Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
 the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is

@@ -1,4 +1,4 @@
-"""Formulas and text of the "One weight" part: each computation step written out in numbers.
+"""TeX formulas of the part "One weight" with rounded numbers, its softmax table, notes where scores are unusual.
 
 The operands of a line have six significant digits. A result has at most four, as many as are correct when it is
 computed from the written operands; rounded to these digits it equals the model's number, too. Formulas hold our own

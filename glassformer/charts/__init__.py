@@ -1,4 +1,4 @@
-"""Charts: arrays and labels in, Plotly figures out; for notebooks and the app.
+"""Chart package: every chart of its modules and of extensions, as plain data and Plotly figure, imported lazily.
 
 Read `theme` first (colours, and text that is never read as markup), then `marks`, `heatmap` and `candidates`.
 Nothing here knows torch or Streamlit. Extensions add charts of theirs.

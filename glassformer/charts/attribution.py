@@ -1,4 +1,4 @@
-"""Attribution: parts whose sum is a logit, the credit of each token, and one number for each head as tiles.
+"""Attribution charts: credit per token as a table, parts of a logit as map and bars, one number per head as tiles.
 
 The measures of credit have different units, so each column has its own scale, from its largest number down to 0;
 numbers below 0 have the other colour. Tiles of heads have a block for each attention, on one scale for all. The caller

@@ -1,4 +1,4 @@
-"""The diagram of a model: encoder on the left, decoder on the right, both read from the bottom up.
+"""Architecture diagram of a model: records of blocks, sub-layers, layers and stacks; the drawing, hover, links.
 
 A single stack is in the middle. The line at the outer edge of a stack is the residual stream. A sub-layer branches
 off, and its output is added to the stream at a plus; a norm is in the branch ("pre") or on the stream after the plus

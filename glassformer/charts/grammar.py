@@ -1,4 +1,4 @@
-"""The parts of every chart: named axes, layers of marks, lines and notes over them, a table.
+"""Helper functions of all charts: named axes, legend, layers of marks, map cells, hatching, lines, notes, table.
 
 A chart is a layout (`theme.base_layout`) whose axes are named by pieces (`along`) or by rows of text (`listed`), with
 layers on it: `cells` of a map, and `layer` for curves, points and bars. A layer is plain data, so one chart can add

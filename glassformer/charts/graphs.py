@@ -1,4 +1,4 @@
-"""Graphs that are read along their lines: a beam search as a tree, and what a logit owes to what.
+"""Charts of nodes and edges: a beam search as a tree (lanes, labels, results), the attribution graph of a logit.
 
 In the tree, partial outputs that hypotheses share appear once, and results are written out at the right. A branch
 begins where it leaves another and ends with its last node. Those that reach the edge are in order; any other takes the

@@ -1,4 +1,4 @@
-"""Maps of all heads as a grid of tiles: pooled blocks, packed bytes, key-value brackets, given maps.
+"""Attention maps of all heads as tiles: pooling, packed bytes, brackets of key-value groups; maps given as arrays.
 
 One heat map holds all tiles, because a plot for each would take a browser seconds; it is sent packed. If tiles have
 more cells than a reader can distinguish, square blocks of cells are drawn as one, with their largest weight: a mean

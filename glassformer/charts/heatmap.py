@@ -1,4 +1,4 @@
-"""Heat map of queries and keys: closed cells, rounding, tables of weights, marks of the step and the prompt.
+"""Heat map of queries and keys: masked cells, log scale, rounding, tables of weights, lines at step and prompt.
 
 Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
 The chart does not know which layer or head it shows: the title says that.

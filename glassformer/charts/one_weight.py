@@ -1,4 +1,4 @@
-"""One row of attention: a weight step by step, the softmax tile by tile, and the KV cache that later rows read.
+"""Charts of one attention row: q·k products, a number for each key, softmax tile by tile, a KV cache in blocks.
 
 Numbers on hover have six significant digits, enough to check with a calculator.
 """

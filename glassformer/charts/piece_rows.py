@@ -1,4 +1,4 @@
-"""Rows of tokens in cells: inputs and labels of teacher forcing, where two texts differ, checked drafts.
+"""Rows of tokens in cells: wrapping, inputs and labels of teacher forcing, two texts compared, speculative drafts.
 
 Long rows are wrapped into bands like the lines of a text. Each place reads what the place before it had to predict, so
 a line leads from every label to where it is read.

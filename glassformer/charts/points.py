@@ -1,4 +1,4 @@
-"""Points in a plane: tokens with similar vectors, dimensions of positions after a shift, turns on a circle.
+"""Scatter charts: tokens with similar vectors, sinusoidal positions after a shift, rotary angles on a circle.
 
 The map of tokens labels as many points as fit a narrow screen, those of the sentence first. The other points show
 their piece on hover; a wider screen only moves labels further apart. Positions, pairs and dimensions are counted from

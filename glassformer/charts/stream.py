@@ -1,4 +1,4 @@
-"""The residual stream by depth: the logit lens at one step as a table, its size, and what was added to it.
+"""Residual stream by depth: the logit lens of a step as a table, a measure of each token as lines, what was added.
 
 Depths run downwards in the order of the computation: the embedding on top, the model's own prediction last.
 """

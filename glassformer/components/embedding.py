@@ -1,4 +1,4 @@
-"""Scripts and data packed into an HTML file that fetches nothing, and Plotly's script, which is in each of them.
+"""Self-contained HTML: Plotly's script, our scripts and JSON data (equal parts once), in base 85; chart elements.
 
 A saved run, a handout and maps in a notebook are such files. What is packed with gzip is unpacked by the browser
 (`embedding.js`); Plotly's script would be two thirds of the file. It is written in base 85, a sixteenth shorter than

@@ -1,4 +1,4 @@
-"""Flow component (Python side): all heads of one layer as lines, as in BertViz.
+"""Flow component (Python side): a layer's heads as lines, as in BertViz, and the choice read from the browser.
 
 All weights are sent once; hovering, pinning, hiding heads and the threshold are handled in the browser. Python hears
 what the URL keeps: the pinned piece, the visible heads, and whether the flow follows the step's row.

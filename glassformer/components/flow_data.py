@@ -1,4 +1,4 @@
-"""Payload of the flow component: heads, tokens, packed weights, and the user's selection."""
+"""Payload of the flow component: records of heads and tokens, packed weights, the user's pin and visible heads."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Recorder of softmax attention: a dispatch mode that sees each operation of a call, and the module that makes it.
+"""Recorder of softmax attention: a torch dispatch mode that traces tensors, its records, weights of fused kernels.
 
 Attention is a softmax over keys whose result is multiplied with values. The recorder sees what every code comes down
 to, below Python's modules and functions: nothing of the model changes, not even its choice of a fused kernel.

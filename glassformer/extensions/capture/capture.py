@@ -1,4 +1,4 @@
-"""Capture of a model's attention: what `with capture(model) as seen` found, its kinds, its maps, its table.
+"""Context manager `capture(model)` for any torch module: attentions seen, their heads and kind, maps, a table.
 
     with glassformer.capture(model) as seen:
         model(src, tgt)

@@ -1,4 +1,4 @@
-"""The classroom's hooks on every page: URL parameters, what is covered and why, place of the lesson panel.
+"""The classroom's hooks on every page: `cover` query parameter, hidden charts and why, place of the lesson panel.
 
     cover=candidates.cross_map      charts and parts that a teacher's link hides
 

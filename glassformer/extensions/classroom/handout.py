@@ -1,4 +1,4 @@
-"""Handout of a lesson: posed steps with their charts, as one printable HTML file.
+"""Printable HTML handout of a lesson: questions with their charts, and the answers in a teacher's copy.
 
 A teacher's copy has the answers at its end, with their charts; a student's copy has no answers.
 

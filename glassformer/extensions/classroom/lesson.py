@@ -1,4 +1,4 @@
-"""The lesson step of a session (from the URL) and its question; known lessons, with a teacher's own.
+"""The session's lesson step: read from and written to the URL, its question, cached; a teacher's own lesson files.
 
     lesson=one-piece.3                       the third step of that lesson
     lesson=one-piece.0                       its opening; its first step where it has none

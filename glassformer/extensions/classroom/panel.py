@@ -1,4 +1,4 @@
-"""Lesson panel beside the page (question, answer, navigation), and the page of all lessons.
+"""Lesson panel beside the page (CSS, question, answer, navigation), summary at its end, page of all lessons.
 
 `main.py` reserves its place before the page runs and fills it afterwards, when the page has opened the checkpoint. On a
 wide screen it is a column, on a narrow one a folding sheet at the bottom (`_RULES`).

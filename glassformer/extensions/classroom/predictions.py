@@ -1,4 +1,4 @@
-"""Learners' answers by run and step, stored by the browser, and what a step covers until its answer.
+"""Learners' answers by run and step, kept in the browser's local storage; charts hidden until the answer.
 
 A prediction is of one run: another sentence or checkpoint is another question. The browser stores predictions in its
 local storage, which `view.js` reads and writes; the server keeps them only in the session. Data from a browser is not

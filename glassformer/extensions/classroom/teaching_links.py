@@ -1,4 +1,4 @@
-"""Link builder for classes: a page or lesson step, with covered charts.
+"""Link builder for classes: a pasted URL, choice of a page or lesson step, choice of charts to hide, the link.
 
 The link has the session's selection from the teacher's last page, or the selection of a pasted URL. A page's coverable
 charts are known once the session has drawn the page.

@@ -1,4 +1,4 @@
-"""Page for teachers: a plan of lessons by minutes, a handout, own lesson files, tables of oracles and picks.
+"""Page for teachers: lesson plan by minutes, handout, own lesson files, tables of the functions that find answers.
 
 A lesson's duration in its file is for one reader; a vote with discussion makes each question longer. Source: Crouch and
 Mazur, "Peer instruction: Ten years of experience and results" (2001): about one minute to think and two to talk.

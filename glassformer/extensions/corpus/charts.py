@@ -1,4 +1,4 @@
-"""Charts of corpus runs: queries and keys as points of a joint space, and how one measure of a head is spread."""
+"""Charts of corpus runs: queries and keys as points of a joint space (one head, all of a layer), a histogram."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`python -m transformer corpus`: what a model and its heads do over a whole file of sentences, kept as tables."""
+"""Command `python -m transformer corpus`: options, checks, processes or Ray, progress, and report of a corpus run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Over a corpus: its parts, the scene of a run, labels of measures, pictures of all heads and one.
+"""The page Over a corpus: its parts, labels of measures, a run's data, map of all heads, histogram of one head.
 
 They show a corpus run, not a sentence: each is a `Picture` of this page only, and the parts have no scene of a run.
 """

@@ -1,4 +1,4 @@
-"""Parts All heads and One head: scores, measures of heads, extreme lines; and where a sentence's head is in them."""
+"""Parts All heads and One head: scores of a run, table of measures, extreme lines; a sentence's head among them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The page Over a corpus: menus of run, head and measure, the open run, its selected line, all tables.
+"""The page Over a corpus: menus of run, head and measure, the open run, card of a line, tables of lines and heads.
 
 The line has its texts, its numbers, and a link to its map on the Attention page, at the head, the step and the cell of
 the head's largest weight.

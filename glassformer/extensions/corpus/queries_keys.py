@@ -1,4 +1,4 @@
-"""The part Queries and keys: a head's vectors over many lines, what is selected among them, the layer's heads.
+"""The part Queries and keys: points of a head and of its layer's heads, tokens selected by a click, their table.
 
 The selection is a set of tokens, the same in every head: all of the clicked token's piece or line, or those nearest to
 it in the selected head.

@@ -1,4 +1,4 @@
-"""Part "Search": lines filtered by head measures, ranks, losses and text."""
+"""Part "Search": a form of conditions (head measures, ranks, losses, text), lines found, in pages and as CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`python -m transformer doctor`: examine a checkpoint, say what is wrong with it and what usually causes it."""
+"""Command `python -m transformer doctor`: options, examination of a model, printed report, questions, exit status."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Part Findings of the page *Doctor*: what the session wants examined, how far that is, and what was found."""
+"""Part Findings of the page *Doctor*: settings, own sentences, progress, verdict, findings, pairs, saved reports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

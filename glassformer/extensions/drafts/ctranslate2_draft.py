@@ -1,4 +1,4 @@
-"""CTranslate2 draft for speculative decoding: the checkpoint in int8, which writes whole outputs greedily.
+"""CTranslate2 draft for speculative decoding: support check, conversion of the checkpoint to int8, greedy outputs.
 
 It needs the package (the extra `fast`), which is imported when a draft is made. The converted model is written to a
 temporary folder, read, and the folder is removed. Pieces are named by their ids, so any vocabulary will do.

@@ -1,4 +1,4 @@
-"""Choice of a draft for each run, by the setting and what suits the model; none once few tokens were right.
+"""Choice of a draft (speculative decoding) for a run: setting, what suits, cache; none once few tokens were right.
 
 A draft may be wrong anywhere: `transformer.runs.drafting` reads it once with the model and keeps only what the model
 would have written. So the choice changes only the time of a run.

@@ -1,4 +1,4 @@
-"""Int8 draft model: the checkpoint's own decoder with quantised matrices.
+"""Int8 draft for speculative decoding: quantised products, and a quick decoder, layer, attention and KV cache.
 
 A decoding step reads every matrix of the decoder once; in 8 bits that is a quarter. torch's product also rounds the
 vector at each call, which takes as long as a small matrix does, so small ones stay as they are. Half of the remaining

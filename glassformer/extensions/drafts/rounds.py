@@ -1,4 +1,4 @@
-"""Speculative decoding, step by step: drafts, checks, timings; greedy outputs with weights of fewer bits.
+"""Speculative decoding in rounds: four kinds of draft, checks, timings; greedy outputs with weights of fewer bits.
 
 A round has a draft and a check. The draft proposes the next pieces. The model reads all of them in one pass, which
 gives its own choice at each place, given the pieces before it. Proposals are accepted up to the first that differs;

@@ -1,4 +1,4 @@
-"""Parts "Gradients" and "From minimal to complete" of What matters: runs without some parts of the model.
+"""Pictures of gradients by depth (without residuals or norms), and of the loss as parts are switched on in turn.
 
 Gradients are of ln p by layer, with and without residual connections and norms. The ladder is the loss and the output
 with the model's parts all off, then switched on one by one; the order matters: what is off hides what is on already.

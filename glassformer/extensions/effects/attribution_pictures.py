@@ -1,4 +1,4 @@
-"""The page What matters: its parts Tokens and Logit, their pictures, whether attention and hiding agree."""
+"""The page What matters: list of its parts, pictures of Tokens and Logit, agreement of attention with occlusion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns and charts of the table of heads on the page Attention: what the output loses without each head."""
+"""Columns and charts of the table of heads on the page Attention: effect of removing each, progress, verdict."""
 
 from collections.abc import Hashable, Mapping
 from functools import partial

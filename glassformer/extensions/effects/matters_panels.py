@@ -1,4 +1,4 @@
-"""Panels of the page What matters: credit of tokens, hiding, integrated gradients, parts of the logit."""
+"""Panels of What matters: token credit, occlusion, integrated gradients, logit parts, depths, ladder, path graph."""
 
 from collections.abc import Callable
 from dataclasses import replace

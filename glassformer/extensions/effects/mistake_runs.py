@@ -1,4 +1,4 @@
-"""Mistakes made in a run: both sides of a wiring, what becomes of the output, and which mistakes change it.
+"""Coding mistakes made in a run: those a model can have, outputs and losses of both sides, changes of the output.
 
 A card of the page *What goes wrong* is any wiring that is a change of a run. What comes of it is computed, as most
 mistakes change only some outputs. The right output, which both sides also read at once, as in a training, is the

@@ -1,4 +1,4 @@
-"""Decoder-only models: GPT-2, GPT-NeoX and Pythia; LLaMA, Mistral, Qwen2, Qwen3, SmolLM3, Gemma; rotary positions.
+"""Importers of decoder-only models: GPT-2, GPT-NeoX (Pythia), LLaMA, Mistral, Qwen, SmolLM3, Gemma; rotary config.
 
 GPT-2 and GPT-NeoX have queries, keys and values as one tensor of the file; GPT-2's matrices are stored as [in, out].
 GPT-NeoX has parallel sub-layers, and rotates a part of each head. Gemma 1, 2 and 3 (text) have LLaMA's names; their

@@ -1,4 +1,4 @@
-"""Models with an encoder: BERT, RoBERTa and DistilBERT; T5, mT5, Marian, BART, mBART, Pegasus and M2M100 (NLLB).
+"""Importers of models with an encoder: BERT, RoBERTa, DistilBERT, T5, Marian, BART, mBART, Pegasus, M2M100 (NLLB).
 
 The first three are encoders only, with a head that fills masks if the file has it. T5 in its first version and in 1.1
 (flan and ByT5), and mT5 have a bias per distance. The other five have one set of names; they differ in the place of the

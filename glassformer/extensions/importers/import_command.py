@@ -1,4 +1,4 @@
-"""`python -m transformer import`: make a checkpoint folder of a model that another program saved.
+"""Command `python -m transformer import`: options, answers given or ranked, printed questions, checkpoint folder.
 
 Nothing is written while questions are open: the report lists them. With `--pairs` the answers are ranked, or decided.
 """

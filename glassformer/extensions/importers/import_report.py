@@ -1,4 +1,4 @@
-"""Import report: verdict, config fields, what became of each tensor, and questions with evidence and choices."""
+"""Import report as widgets: steps, summary, questions with choices, tokenizer menus, tables of fields and tensors."""
 
 import json
 from collections import Counter

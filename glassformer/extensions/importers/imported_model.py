@@ -1,4 +1,4 @@
-"""An imported model on its page: choice of a file, a trial sentence, ranked answers, a checkpoint folder.
+"""An imported model on its page: choice of a file, trial sentence, ranking of answers, links, form that saves it.
 
 A folder is written only inside a folder of checkpoints, under a new name, for any user.
 """

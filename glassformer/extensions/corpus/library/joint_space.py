@@ -1,9 +1,9 @@
-"""Queries and keys of a head over many lines in one space, in which near means a large score as far as possible.
+"""Joint space of a head's queries and keys over many lines: read vectors, shift and scale, plane, nearest tokens.
 
-Adding one vector to all keys changes all scores of a query by the same amount, which softmax ignores; queries times c
-and keys times 1 / c keep their scores. So both means are moved to one point, and c is the one for which the squared
-distance c² ‖q‖² + ‖k‖² / c² − 2 q·k and the score q·k have the lowest correlation, over the pairs that attention
-compares: of one line and, in a decoder, no later key.
+In it, near means a large score as far as possible. Adding one vector to all keys changes all scores of a query by the
+same amount, which softmax ignores; queries times c and keys times 1 / c keep their scores. So both means are moved to
+one point, and c is the one for which the squared distance c² ‖q‖² + ‖k‖² / c² − 2 q·k and the score q·k have the lowest
+correlation, over the pairs that attention compares: of one line and, in a decoder, no later key.
 
 Source: Yeh et al. (2023), "AttentionViz: A Global View of Transformer Attention", section 4.2, here with an unweighted
 correlation, and with principal components instead of t-SNE.

@@ -1,4 +1,4 @@
-"""The lines of a corpus: read from files, in shards, and as the model reads them, in batches.
+"""The lines of a corpus: files, gold alignments, shards with digests, tokenised items and batches, greedy outputs.
 
 They are read anew each time, never all into memory; a shard's digest shows whether the file has changed.
 

@@ -1,4 +1,4 @@
-"""Measures of heads, many lines at once: computed for a whole layer, kept as arrays, made the tables of a run.
+"""Measures of heads in batches, layer by layer: from maps, norms, gold links; Arrow tables of them and of vectors.
 
 They are the numbers of `head_statistics`, each layer for itself. Most are linear in a map: the mean weight on the
 previous token is the sum of the map times another map that has 1 / n on that diagonal. So all of these of all heads are

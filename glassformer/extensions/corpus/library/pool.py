@@ -1,4 +1,4 @@
-"""Measure shards in several processes of this machine, or with Ray on a cluster.
+"""Worker pool for the shards of a corpus: processes of this machine with pipes and restarts, or Ray on a cluster.
 
 Each process has its own pipe, so one that dies leaves no lock: another is started and gets its shard. On Linux they are
 forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on another device, each

@@ -1,4 +1,4 @@
-"""The scores of a corpus run and the differences between two, from the statistics of lines, with 95 % intervals.
+"""Scores of a corpus run (BLEU, chrF, loss, alignment error), differences of two runs, 95 % bootstrap intervals.
 
 BLEU, chrF, loss and alignment error rate are not means over lines: each is a function of sums over lines. The lines'
 statistics are added up, which gives exactly sacrebleu's score of the corpus. Intervals come from the percentile

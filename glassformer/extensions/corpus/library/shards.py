@@ -1,4 +1,4 @@
-"""A corpus run as it is written: plan, missing shards, the folder's lock, a process's job, Parquet and sums.
+"""A corpus run as it is written: plan and missing shards, hash of the code, folder lock, worker's job, checksums.
 
     OUT/<key>/about.json                   what was measured, with what
     OUT/<key>/sentences-000000.parquet     the tables of shard 0 (see `tables`); also heads, rollup, perhaps vectors

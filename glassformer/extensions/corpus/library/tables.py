@@ -1,4 +1,4 @@
-"""Tables of a corpus run: schemas, roll-ups of lines into bins, their sums; a line's record, the options.
+"""Tables of a corpus run: Arrow schemas, roll-ups of lines into bins, their sums; records of a line and options.
 
 `sentences` has one row per line of the file; `heads` one per line and head; `vectors` one per token and head of the
 first lines, if requested. A value that a line or head does not have is null, never 0 or NaN.

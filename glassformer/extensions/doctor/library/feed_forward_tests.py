@@ -1,4 +1,4 @@
-"""Doctor tests of feed-forward networks and embeddings: dead neurons, rows in few directions, equal rows.
+"""Doctor tests of feed-forward networks and embeddings: dead neurons, rows in few directions, equal or zero rows.
 
 A neuron is dead if it is silent in every text, random ones included, and its input is `FAR` standard deviations below
 its firing point, so no text will fire it. Rare neurons are not dead: in a trained model most are silent at most tokens.

@@ -1,4 +1,4 @@
-"""The doctor as a callback of Hugging Face's Trainer.
+"""The doctor as a callback of Hugging Face's Trainer: `DoctorCallback` for start, log, step and end of a training.
 
     doctor = DoctorCallback(pairs, tokenizer, every=500)
     Trainer(model, arguments, train_dataset=data, callbacks=[doctor]).train()

@@ -1,4 +1,4 @@
-"""Doctor tests of outputs: what the model uses of its input, and whether outputs end, repeat themselves, or copy.
+"""Doctor tests of outputs: no end, repetition, copies, length, no variety; use of token order and of the source.
 
 One bad output says nothing; half of them do. A decoder-only model writes up to its maximum length and often repeats
 itself in greedy decoding: its outputs are judged only against pairs.

@@ -1,4 +1,4 @@
-"""Doctor tests of parameters: NaN, 16-bit range, constant, untrained, rank, norm gains, copies, zero rows.
+"""Doctor tests of parameters: NaN, 16-bit range, constant, untrained, rank, norm gains, W_Q against W_K, copies.
 
 Tensors are read one by one, in 32 bits: a large model needs memory for its largest tensor once more. Faults are those
 of every kind of model; what the tensors do is tested elsewhere, rows of tables in `feed_forward_tests`.

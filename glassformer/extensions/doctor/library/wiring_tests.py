@@ -1,4 +1,4 @@
-"""Doctor tests of wiring: which mistake in the code explains the pairs, or a training's own forward pass.
+"""Doctor tests of wiring: search for the code mistake that explains the pairs, logits of the user's forward pass.
 
 A model that was trained with a mistake in its code is right under that mistake. `wiring` looks for the wiring under
 which the model knows its pairs; without pairs, for a leak alone, which shows on random texts too: a model that was

@@ -1,4 +1,4 @@
-"""Part "Draft and check": speculative decoding, timings, and weights with fewer bits."""
+"""Part "Draft and check": speculative decoding with a menu of drafts, rounds, timings; weights with fewer bits."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Attribution graph: a logit as a sum over paths through heads, feed-forward layers and embeddings of all tokens.
+"""Attribution graph of a logit: nodes (heads, feed-forward, embeddings) by token, edges, strongest ones, one cut.
 
 With the rest held (`held_run`), a logit is the sum of what it owes to each path from an embedding, a position or a bias
 through any heads and feed-forward layers to the output. The nodes are these parts at each token; the biases are one

@@ -1,4 +1,4 @@
-"""Input × gradient and integrated gradients of a step's log-probability, for each input token.
+"""Input × gradient and integrated gradients of a step's log-probability by input token; gradient norms by depth.
 
     input x gradient        sum over dimensions of x_i df/dx_i, at the input itself
     integrated gradients    sum of (x_i - b_i) times the mean of df/dx_i on the straight line from a baseline b to x

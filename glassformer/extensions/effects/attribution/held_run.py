@@ -1,4 +1,4 @@
-"""A step's run as linear maps: attention weights, sizes of norms and the activity of neurons held as they were.
+"""A step's run as linear maps (attention, norms, neurons held): reads of each part forward, logit slopes backward.
 
 Held so, everything from what was written into the stream to the logits is linear, up to constants:
 

@@ -1,4 +1,4 @@
-"""Attribution target: one decoding step; what it takes by attention weights, added vectors and rollout.
+"""Attribution target (a step and its token); token credit by attention weights, lengths of added vectors, rollout.
 
 Everything here explains one number, the log-probability of that piece in nats: adding one number to all logits changes
 no probability. A step is read alone: the source and what the decoder had read by then. So the answer is right for any

@@ -1,4 +1,4 @@
-"""Ranks possible answers by the model's loss on sample texts; those that sentence pairs decide are not asked.
+"""Ranking of import answers by the model's loss on sample texts: a staged search, best answers, what pairs decide.
 
     report = scored(report, build, samples)
     print(report)           # the choices of each asked field with their losses, best first, and what pairs decided

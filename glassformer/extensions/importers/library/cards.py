@@ -1,4 +1,4 @@
-"""Cards of repositories: the tensor names of one code, and what all its models have in common, as data in TOML.
+"""TOML cards of model code (tensor names, config): read, checked, recognised in a file, merged, written anew.
 
     title = "somebody/transformer"
     licence = "MIT"

@@ -1,4 +1,4 @@
-"""Tensors under anybody's names: the model's prefix, what is there twice, and which may be which part of a layer.
+"""Unknown tensor names: a model's prefix, duplicates, numbered norms, questions on stacks and parts of a layer.
 
     --set out_proj=w_concat                     the matrix that combines the heads, in every attention
     --set self_attn=mixer                       the attention of a layer

@@ -1,4 +1,4 @@
-"""Lessons: steps through the app with questions that the learner's own run answers.
+"""Lesson library: public names of lesson records, TOML reader, and steps posed to a learner's run; module guide.
 
     lesson        what a lesson is, what picks and oracles are given, and what they answer with
     lesson_files  from a TOML file to one, with clear errors; plan/ has the lessons of the plan, a class brings others

@@ -1,4 +1,4 @@
-"""Lesson records (lesson, opening, step, question, texts); the case of a question, its answer, and refusals.
+"""Lesson records (lesson, step, question, texts), a question's case and answer, refusals, comparison of numbers.
 
     Lesson            title, what it teaches, how long it takes, what comes first
     ├── Opening       which page, what to press there and what to watch, before the first question
