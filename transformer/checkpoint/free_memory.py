@@ -1,4 +1,4 @@
-"""Free memory and whether a checkpoint fits, a model's device, the progress of loading, a malloc setting.
+"""Free memory and disk space, and whether a checkpoint fits; a device by its name; malloc that keeps freed memory.
 
 A file may claim far more than it has on disk (a sparse file of 8 KB can be 1 GB long), so a size that a config allows
 need not fit this machine.
