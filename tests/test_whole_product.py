@@ -7,7 +7,7 @@ from glassformer.server.streamlit_private import page_selectors
 from tests.extensions.classroom.test_state import DRAWN as CLASSROOM
 from tests.extensions.rooms.test_room_session import DRAWN as ROOMS
 from tests.extensions.snapshots.test_film import DRAWN as SNAPSHOTS
-from tests.glassformer.components.test_components import DRAWN, TYPES
+from tests.glassformer.components.test_components import DRAWN, OF_A_RUN, TYPES
 from tests.glassformer.components.test_streamlit_page import used_names
 from tests.pages.conftest import PAGES as SCRIPTS
 
@@ -17,7 +17,13 @@ def test_each_name_of_a_part_of_streamlits_page_is_used():
 
 
 def test_every_payload_is_compared():
-    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == {*DRAWN, *CLASSROOM, *ROOMS, *SNAPSHOTS}
+    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == {
+        *DRAWN,
+        *OF_A_RUN,
+        *CLASSROOM,
+        *ROOMS,
+        *SNAPSHOTS,
+    }
 
 
 def test_each_place_of_the_glossary_is_there():

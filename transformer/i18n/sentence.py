@@ -121,10 +121,7 @@ class _Filled(Sentence):
         if language == PSEUDO:
             english = self._template(ENGLISH, *self.made_of)
             return catalogue.marked(filled(catalogue.longer(english), told), nested=nested)
-        try:
-            return filled(self._template(language, *self.made_of), told, language)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+        return filled(self._template(language, *self.made_of), told, language)
 
 
 class Template(_Filled):
@@ -141,6 +138,13 @@ class Template(_Filled):
         if many is None:
             return template(one, language, about=about)
         return plural_template(one, many, values["n"], language, about=about)
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        try:
+            return super().in_language(language, nested=nested)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
 
     @property
     def values(self) -> Mapping[str, Any]:

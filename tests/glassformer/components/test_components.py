@@ -75,6 +75,10 @@ DRAWN = {
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
     "GlossaryMarksPayload": lambda key: glossary_page.underline(),
 }
+OF_A_RUN = {
+    "GlossaryListPayload": lambda run: glossary_page.draw(run.checkpoint),
+    "StepperPayload": lambda run: sentence(run),
+}
 TYPES = custom_component.read_asset("components/common/payloads.d.ts")
 
 
@@ -96,11 +100,11 @@ def test_the_types_of_payloads_and_of_a_run_name_what_python_sends(monkeypatch, 
     for interface, draw in DRAWN.items():
         sends_what_its_type_names(monkeypatch, interface, draw=draw)
     monkeypatch.setattr(glossary_page, "publish", ignore)
-    sends_what_its_type_names(monkeypatch, "GlossaryListPayload", draw=lambda key: glossary_page.draw(reverse))
     trace = reverse.run("glass")
     run, _ = seen(reverse, Link(source="glass"), trace)
     opened = OpenRun(run.visible, reverse, run.link, loading, RUN)
-    sends_what_its_type_names(monkeypatch, "StepperPayload", draw=lambda key: sentence(opened))
+    for interface, draw_run in OF_A_RUN.items():
+        sends_what_its_type_names(monkeypatch, interface, draw=lambda key, draw=draw_run: draw(opened))
     assert set(RUN.plain) == typed("SentRun")
     assert {name for chip in RUN.plain["target"] for name in chip} <= typed("TargetChip")
     assert set(RUN.plain["shading"]) == typed("Packed")
