@@ -111,10 +111,6 @@ class _Filled(Sentence):
     def _template(language: str, *made_of: Any) -> str:
         raise NotImplementedError
 
-    @classmethod
-    def _english(cls, *made_of: Any) -> str:
-        return filled(cls._template(ENGLISH, *made_of), made_of[-1])
-
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
         told = {name: _inside(value, language) for name, value in self.made_of[-1].items()}
@@ -131,6 +127,10 @@ class Template(_Filled):
     """
 
     __slots__ = ()
+
+    @staticmethod
+    def _english(one: str, many: str | None, about: str, values: Mapping[str, Any]) -> str:
+        return filled(one if many is None or values["n"] == 1 else many, values)  # it needs no catalogue
 
     @staticmethod
     def _template(language: str, *made_of: Any) -> str:
@@ -156,6 +156,10 @@ class Written(_Filled):
     """A template that data give in several languages, with its values; English where they lack a language."""
 
     __slots__ = ()
+
+    @staticmethod
+    def _english(texts: Mapping[str, str], values: Mapping[str, Any]) -> str:
+        return filled(texts[ENGLISH], values)
 
     @staticmethod
     def _template(language: str, *made_of: Any) -> str:

@@ -73,7 +73,7 @@ class Tap:
 
     def wants(self, name: str) -> bool:
         """Whether a visitor looks at this value; if not, it need not be computed."""
-        return any(visitor.wants(self._prefix + name) for visitor in self.visitors)
+        return bool(self.visitors) and any(visitor.wants(self._prefix + name) for visitor in self.visitors)
 
     def child(self, *parts: str | int) -> "Tap":
         """The tap for a part of this module: the same visitors, one level deeper."""
