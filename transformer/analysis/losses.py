@@ -116,7 +116,6 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
 ROWS = 16  # texts that are computed at once
 MOST_HIDDEN = 12  # pieces of a text that are hidden one after another
 MOST_WRITTEN = 64
-MASKS = MASK_PIECES
 
 
 @dataclass(frozen=True)
@@ -316,7 +315,7 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
     if mask is None:
         raise QueryError(
             say("This model's tokenizer has none of the tokens {names}, so no token can be hidden.",
-                names=", ".join(MASKS))
+                names=", ".join(MASK_PIECES))
         )  # fmt: skip
     totals, counts = [], []
     for text in samples.sources:

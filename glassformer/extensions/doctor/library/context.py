@@ -31,7 +31,8 @@ from glassformer.extensions.doctor.library.findings import (
     not_applicable,
 )
 from glassformer.extensions.wirings.readings import vectors_of
-from transformer.analysis.losses import MASKS, SampleLoss, Samples, row_of, text_ids
+from transformer.analysis.hidden_pieces import MASK_PIECES
+from transformer.analysis.losses import SampleLoss, Samples, row_of, text_ids
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, GlassformerError, shown
 from transformer.i18n import Sentence
@@ -294,7 +295,7 @@ def _of_card(checkpoint: Checkpoint) -> Samples:
 
     For a model that fills masks, an example with its own mask is left out: its right piece is unknown.
     """
-    card, gaps = checkpoint.card, MASKS if checkpoint.model.anatomy.fills else ()
+    card, gaps = checkpoint.card, MASK_PIECES if checkpoint.model.anatomy.fills else ()
     tried = [one for one in card.tried() if not any(gap in one for gap in gaps)]
     targets = [card.reference_of(one) for one in tried]
     return Samples(tuple(tried), tuple(one for one in targets if one) if all(targets) else ())

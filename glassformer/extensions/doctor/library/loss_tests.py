@@ -32,7 +32,8 @@ from glassformer.extensions.doctor.library.findings import (
 )
 from glassformer.extensions.doctor.library.output_tests import FEW, outputs
 from glassformer.extensions.doctor.library.output_tests import TESTS as OUTPUTS
-from transformer.analysis.losses import MASKS, SampleLoss, loss_of
+from transformer.analysis.hidden_pieces import MASK_PIECES
+from transformer.analysis.losses import SampleLoss, loss_of
 from transformer.analysis.significance import POOR
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
@@ -216,7 +217,7 @@ def reported(patient: ExaminationContext) -> DoctorTestResult:
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
         raise NotTestable(_NO_PAIRS)
     # A piece that the text already masks has no known answer.
-    whole = [i for i, text in enumerate(patient.samples.sources) if not any(mask in text for mask in MASKS)]
+    whole = [i for i, text in enumerate(patient.samples.sources) if not any(mask in text for mask in MASK_PIECES)]
     mean = loss_of(patient.checkpoint, patient.samples.only(whole) if whole else patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(
