@@ -137,6 +137,9 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
     """Whether another wiring explains the pairs."""
     if not patient.anatomy.writes:
         raise NotTestable("This model writes nothing, so its wiring is not compared on pairs.")
+    if not all(bool(one.isfinite().all()) for one in patient.checkpoint.model.parameters()):
+        # A wiring that leaves such a parameter out would explain the pairs best.
+        raise NotTestable("Some parameters are NaN or infinite, so no wirings are compared.")
     found = searched(patient)
     if found.verdict == "untested" or found.standing is None:
         if found.n_pairs > 0:
