@@ -40,13 +40,12 @@ check test test-deep collected: export PYTHONDONTWRITEBYTECODE :=
 # follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
 # then presses where something stood a moment ago. A file of tests stays in one process, as its tests share what they
 # set up; the order of files is that of tests/conftest.py and tests/browser/conftest.py, longest first, and not that of
-# how many tests a file has. A browser test that fails is run once more, as is usual with browsers: some meet a
-# busy moment. The report names each that was (-rR); a test without a browser gets no second chance.
+# how many tests a file has. No test gets a second chance: one that fails now and then found a fault, or has one.
 define both_halves
 others=$$(mktemp); \
 nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile --no-loadscope-reorder --durations=30 > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
-$(PY) -m pytest tests/browser --reruns 1 -raR -n 2 --dist loadfile --no-loadscope-reorder \
+$(PY) -m pytest tests/browser -n 2 --dist loadfile --no-loadscope-reorder \
   --durations=30; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
 test $$browser -eq 0 && test $$rest -eq 0
