@@ -7,6 +7,7 @@ from typing import Any, Final
 from glassformer.charts.piece_rows import MOST
 from glassformer.forcing import forcing_pictures
 from glassformer.forcing.forcing_pictures import Forced, is_own, judges_itself, known_reference, reference_of
+from glassformer.frame.decoding import hidden_while_guessing
 from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
@@ -18,10 +19,6 @@ from glassformer.state.view import Slot
 from transformer.i18n import say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Parting, Score
-
-NOT_WHILE_GUESSING = say(
-    "This page would give away what comes next. To open it, turn off “Hide candidates until I guess” in the sidebar."
-)
 
 NO_REFERENCE = say("Type the correct output above, or use the model's own output and edit it.")
 ITS_OWN = say(
@@ -41,8 +38,7 @@ def _forced(run: OpenRun) -> None:
     if not anatomy(run.checkpoint.config).writes:
         _instead(run)
         return
-    if run.view.guess:
-        st.info(NOT_WHILE_GUESSING, icon=":material/visibility_off:")
+    if hidden_while_guessing(run.view.guess):
         return
     _entry(run)
     if reference_of(run) is None and not judges_itself(run):

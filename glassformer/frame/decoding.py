@@ -6,6 +6,7 @@ It is drawn where decoding is looked at, and counts for every page.
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING
 
 from glassformer.shared import controls
@@ -56,6 +57,15 @@ def _hide_candidates() -> None:
         say("Hide candidates until I guess"),
         help=say("The next token stays hidden until someone guesses it."),
     )
+
+
+def hidden_while_guessing(hides: bool) -> bool:
+    """Whether a part about whole outputs `hides` them while a class guesses; then the way out is drawn instead."""
+    if hides:
+        said = say("This shows whole outputs, so it would give away what comes next.")
+        st.info(said, icon=":material/visibility_off:")
+        st.button(say("Show candidates"), key="show_candidates", on_click=partial(session.replace, MAIN, guess=False))
+    return hides
 
 
 def _decoding(checkpoint: Checkpoint) -> None:

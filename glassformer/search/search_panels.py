@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from glassformer.frame.decoding import decoding_line
+from glassformer.frame.decoding import decoding_line, hidden_while_guessing
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -196,9 +196,7 @@ def many_draws(run: OpenRun, row: Any) -> None:
 
 
 def _many(run: OpenRun, row: Any) -> None:
-    if run.view.guess:
-        said = say("Draws would give the answer away. To see them, turn off “Hide candidates until I guess” above.")
-        st.info(said, icon=":material/visibility_off:")
+    if hidden_while_guessing(run.view.guess):
         return
     with row:
         options = {n: say_n("{n} draw", "{n} draws", n) for n in COUNTS}

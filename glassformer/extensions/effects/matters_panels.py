@@ -15,6 +15,7 @@ from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.effects.path_pictures import Cutting, open_paths
 from glassformer.extensions.what_if.what_if_panels import BLOCKS
+from glassformer.frame.decoding import hidden_while_guessing
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden_place
@@ -184,9 +185,7 @@ def draw_ladder(run: OpenRun, row: Any) -> None:
     scene = attempt(lambda: ablation_pictures.climbed(run))
     if scene is not None:
         show(ablation_pictures.ladder, scene)
-    elif run.view.guess:
-        st.info(say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it."))
-    elif not run.view.of(EffectsLook).climb:
+    elif not hidden_while_guessing(run.view.guess) and not run.view.of(EffectsLook).climb:
         begin = partial(session.replace, run.slot, climb=True)
         st.button(
             say("Switch the parts on"), key=run.key("matters_climb"), icon=":material/play_arrow:", on_click=begin

@@ -8,14 +8,12 @@ from glassformer.extensions.snapshots.film_pictures import Film, film_of, strip
 from glassformer.extensions.snapshots.snapshot_run_jobs import growing, progress
 from glassformer.extensions.snapshots.snapshot_runs import has_snapshots, hides
 from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
+from glassformer.frame.decoding import hidden_while_guessing
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import cover_box
 from glassformer.shared.i18n import st
-from transformer.i18n import say
-
-HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
 
 
 def draw(run: OpenRun, row: Any) -> None:
@@ -30,11 +28,10 @@ def draw(run: OpenRun, row: Any) -> None:
 
 
 def _strip(run: OpenRun, film: Film | None) -> None:
-    if hides(run):
-        st.info(HIDDEN, icon=":material/visibility_off:")
-    elif film is None:
-        if not has_snapshots(run.checkpoint):
-            st.info(NO_SNAPSHOTS, icon=":material/info:")
-    else:
+    if hidden_while_guessing(hides(run)):
+        return
+    if film is not None:
         progress(film.growth)
         show(strip, film, take=move_to)
+    elif not has_snapshots(run.checkpoint):
+        st.info(NO_SNAPSHOTS, icon=":material/info:")

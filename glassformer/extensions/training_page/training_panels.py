@@ -14,6 +14,7 @@ from glassformer.extensions.snapshots.snapshot_runs import AtSnapshot, Growth, h
 from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
 from glassformer.extensions.training_page import training_pictures
 from glassformer.extensions.training_page.training_pictures import TRAINING, Curves, TrainingLook
+from glassformer.frame.decoding import hidden_while_guessing
 from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import Examiner, attempt, examiner
@@ -98,9 +99,6 @@ def in_lines(command: str) -> str:
     return " \\\n    ".join(filter(None, lines))
 
 
-HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
-
-
 def your_sentence(checkpoint: Checkpoint) -> None:
     """Draw the part "Your sentence": what each snapshot makes of it."""
     with controls.bar(MAIN):
@@ -119,8 +117,7 @@ def _over_training(run: OpenRun) -> None:
     if not has_snapshots(run.checkpoint):
         st.info(NO_SNAPSHOTS, icon=":material/info:")
         return
-    if run.view.guess:
-        st.info(HIDDEN, icon=":material/visibility_off:")
+    if hidden_while_guessing(run.view.guess):
         return
     found = growing(run)
     if found is None:

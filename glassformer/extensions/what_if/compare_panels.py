@@ -18,7 +18,7 @@ from glassformer.extensions.what_if import comparison, outputs, pair_pictures, s
 from glassformer.extensions.what_if.comparison import Compared, Pair, read_by
 from glassformer.extensions.what_if.second_run import address_of, differ
 from glassformer.extensions.what_if.what_if_panels import told
-from glassformer.frame.decoding import HOW_NAMES
+from glassformer.frame.decoding import HOW_NAMES, hidden_while_guessing
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -38,10 +38,6 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
 Place = AbstractContextManager[object]
-HIDDEN = say(
-    "A comparison shows whole outputs, so it would give away what comes next. To see it, turn off “Hide candidates "
-    "until I guess” in the sidebar."
-)
 OTHER: Final[dict[Compared, Sentence]] = {
     "changed": say("**Right:** the changed model"),
     "sentences": say("**Right:** another sentence"),
@@ -55,8 +51,7 @@ CONTROL: Final = say("**Left:** the unchanged model")
 
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the page below its first row."""
-    if session.view().guess:
-        st.info(HIDDEN, icon=":material/visibility_off:")
+    if hidden_while_guessing(session.view().guess):
         publish(checkpoint)
         return
     compared, notes = comparison.settled(session.asked())

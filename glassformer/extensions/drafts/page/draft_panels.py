@@ -9,6 +9,7 @@ from glassformer.extensions.drafts.page import draft_pictures as pictures
 from glassformer.extensions.drafts.page.draft_pictures import Checked
 from glassformer.extensions.drafts.rounds import Kind, Times, layers_there, timing
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
+from glassformer.frame.decoding import hidden_while_guessing
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import AT_ONCE, measured
 from glassformer.runs.open_run import OpenRun
@@ -29,9 +30,7 @@ _TURNS: Final = (3, 25)
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
-    if run.view.guess:
-        said = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
-        st.info(said, icon=":material/visibility_off:")
+    if hidden_while_guessing(run.view.guess):
         return
     with row:
         _controls(run)

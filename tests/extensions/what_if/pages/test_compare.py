@@ -15,7 +15,7 @@ from glassformer.state.view import MAIN, SECOND
 from tests.extensions.scripts import COMPARE
 from tests.extensions.tokenizers.filling import filling
 from tests.pages.conftest import check
-from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, told
+from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, press, sentences, told
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
@@ -160,10 +160,12 @@ def test_models_of_one_stack_are_compared_with_their_control(open_one_stack):
     assert cosines[-1].min() < 0.999
 
 
-def test_outputs_that_are_hidden_are_not_compared(compare):
+def test_outputs_that_are_hidden_are_compared_once_they_are_asked_for(compare):
     test = compare(do="zero-cross.1.1", guess=1)
-    assert "A comparison shows whole outputs" in sentences(test)
+    assert "This shows whole outputs" in sentences(test)
     assert not keys_of(test)
+    press(test, "show_candidates")
+    assert pair_pictures.outputs.key in keys_of(test)
 
 
 def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_path):
