@@ -103,8 +103,8 @@ def finite(patient: ParameterContext) -> DoctorTestResult:
         )
         if site
         else say(
-            "Sentences that use a damaged row give NaN or infinite values; all other sentences are computed as if "
-            "nothing were wrong."
+            "A damaged value in an embedding table harms only sentences that use its row; anywhere else it harms every "
+            "sentence."
         ),
         causes=say(
             "Training diverged (learning rate too high, no warm-up, gradients not clipped, float16 without a "
