@@ -301,8 +301,13 @@ def _facts(one: Lesson) -> Iterator[str]:
     on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
     if on_the_path:
         steps = joined(", ", map(str, on_the_path))
-        yield say_n("On the {minutes}-minute path: step {steps}.", "On the {minutes}-minute path: steps {steps}.",
-                    len(on_the_path), minutes=step_links.SHORT_MINUTES, steps=steps)  # fmt: skip
+        yield say_n(
+            "The {minutes}-minute path takes its step {steps}.",
+            "The {minutes}-minute path takes its steps {steps}.",
+            len(on_the_path),
+            minutes=step_links.SHORT_MINUTES,
+            steps=steps,
+        )
 
 
 def _summary() -> None:

@@ -103,14 +103,14 @@ def _masks() -> Iterator[Rule]:
 def tutorials() -> KeyTable:
     """All rules; thousands, so they are made when the first file is read."""
     return KeyTable(
-        name=say("An encoder and a decoder whose tensors have names from tutorials."),
+        name=say("An encoder and a decoder whose tensors have names of PyTorch or of tutorials."),
         rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions(), *_masks()),
     )
 
 
 ALONE = {
-    "encoder": say("An encoder whose tensors have names from tutorials."),
-    "decoder": say("A decoder whose tensors have names from tutorials."),
+    "encoder": say("An encoder whose tensors have names of PyTorch or of tutorials."),
+    "decoder": say("A decoder whose tensors have names of PyTorch or of tutorials."),
 }
 
 

@@ -201,7 +201,7 @@ def test_answers_of_before_there_was_a_card_open_a_file_as_they_did(tmp_path):
         "output_table": "decoder.linear.weight",
     }  # fmt: skip
     report = preview(path, answers=names).report
-    assert str(report.recognised) == "An encoder and a decoder whose tensors have names from tutorials."
+    assert str(report.recognised) == "An encoder and a decoder whose tensors have names of PyTorch or of tutorials."
     assert [one.name for one in report.asked][:1] == ["positions"]
     code = CODES["ng-video-lecture"]
     path = saved(tmp_path / "n.pt", dict(drawn(code)))

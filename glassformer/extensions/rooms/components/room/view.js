@@ -161,6 +161,7 @@ class RoomLine {
     if (!open || !payload) return;
     if (kept(payload.code, "voted") === String(open.round)) ballot.append(say("Your vote is in."));
     else if (open.aloud) {
+      ballot.append(say("Your answer:"));
       for (let choice = 0; choice < open.choices; choice += 1) {
         const letter = String.fromCharCode("A".charCodeAt(0) + choice);
         const label = say("Vote for {letter}", { letter });
