@@ -257,13 +257,10 @@ def _norms(found: Match) -> Iterator[Field]:
     final = any("final_norm" in name for name in names)
     why = say("A norm follows the last layer.") if final else say("No norm follows the last layer.")
     yield inferred("final_norm", final, why)
-    gated = any(name.endswith("ffn.gate_proj.weight") for name in found.sources)
-    yield inferred(
-        "gated", gated, say("A gate is among the tensors.") if gated else say("No gate is among the tensors.")
-    )
-    behind = any("embedding.norm." in name for name in names)
-    why = say("A norm follows the embeddings.") if behind else say("No norm follows the embeddings.")
-    yield inferred("embedding_norm", behind, why)
+    if any(name.endswith("ffn.gate_proj.weight") for name in found.sources):
+        yield inferred("gated", True, say("A gate is among the tensors."))
+    if any("embedding.norm." in name for name in names):
+        yield inferred("embedding_norm", True, say("A norm follows the embeddings."))
     if not names:
         return
     said = {found.sources[name].source.rpartition(".")[2] for name in names}

@@ -397,7 +397,7 @@ def test_a_causal_language_model_of_encoder_layers(tmp_path, table, output, norm
 
 
 OUTSIDE = {
-    "embed_norm.weight": ((16,), "a norm"), "segment_embedding.weight": ((2, 16), "an embedding"),
+    "embed_norm.weight": ((15,), "a norm"), "segment_embedding.weight": ((2, 16), "an embedding"),
     "token_type_table.weight": ((2, 16), "an embedding"), "alibi_slopes": ((4,), "positions that are added"),
     "rel_pos_bias.weight": ((32, 4), "positions that are added"), "rotary_emb.inv_freq": ((2,), "rotary"),
 }  # fmt: skip
