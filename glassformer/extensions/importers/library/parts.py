@@ -50,7 +50,7 @@ _MISSING = re.compile(r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn
 _WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
 _WHY_JOINT = say(
     "This matrix may hold the queries, keys and values of all heads. Their order cannot be seen: all queries, then all "
-    "keys, then all values; or, with “by head”, those of the first head, then those of the next."
+    "keys, then all values; or, with “by_head”, those of the first head, then those of the next."
 )
 _WHY_GATE = say(
     "This matrix may be a gate: the feed-forward network multiplies the output of the gate’s activation function with "
@@ -151,7 +151,7 @@ def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]
             return f"?{name}"  # of other layers, which the table would know
     for part, stack in reversed((FINAL | EMBEDDING).items()):  # a decoder is asked about only if there is one
         if name.rpartition(".")[0] in said.get(part, ()):
-            return f"{stack}.{'embedding ' * (part in EMBEDDING)}norm.{name.rpartition('.')[2]}"
+            return f"{stack}.{'embedding/' * (part in EMBEDDING)}norm.{name.rpartition('.')[2]}"
     layer, module, parameter = split(name)
     for kind in ATTENTIONS:
         for one in said.get(kind, ()):
@@ -161,7 +161,7 @@ def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]
         order = [one for one in said[NORMS] if (split(own)[0], one) in norms]
         module = f"norm{order.index(module) + 1}"
     for part in MATRICES:
-        heads = BY_HEAD if any(one.endswith(BY_HEAD) for one in said.get(part, ())) else " in rows" * (part in JOINT)
+        heads = BY_HEAD if any(one.endswith(BY_HEAD) for one in said.get(part, ())) else "/in_rows" * (part in JOINT)
         if any(f".{module}".endswith(f".{one.removesuffix(BY_HEAD)}") for one in said.get(part, ())):
             module = FEED_FORWARD.get(part) or f"{_attention(module)}.{part}{heads}"
             break

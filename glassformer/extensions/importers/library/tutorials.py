@@ -26,10 +26,10 @@ ATTENTIONS: Names = _SAID["attentions"]
 PROJECTIONS: Names = _SAID["projections"]
 TABLES: Names = _SAID["tables"]
 DEFAULTS: Sequence[Mapping[str, Any]] = _SAID["defaults"]
-BY_HEAD = " by head"  # the order of the rows of maps in one: those of each head are together
+BY_HEAD = "/by_head"  # the order of the rows of maps in one: those of each head are together
 JOINT = {
-    "qkv_proj": {" in rows": keys.SPLIT_ROWS, BY_HEAD: keys.SPLIT_HEADS},
-    "kv_proj": {" in rows": keys.SPLIT_ROWS_IN_TWO, BY_HEAD: keys.SPLIT_HEADS_IN_TWO},
+    "qkv_proj": {"/in_rows": keys.SPLIT_ROWS, BY_HEAD: keys.SPLIT_HEADS},
+    "kv_proj": {"/in_rows": keys.SPLIT_ROWS_IN_TWO, BY_HEAD: keys.SPLIT_HEADS_IN_TWO},
 }
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 POSITION_OF = {stack: f"{stack}.embedding.positions.table" for stack in LAYERS}
@@ -73,7 +73,7 @@ def _norms() -> Iterator[Rule]:
         for (name, first), (i, part) in product(counted, enumerate(ORDER[stack])):
             yield from _norm(f"{place}{name.format(i + first)}", f"{layer}{part}_residual.norm")
     for stack in LAYERS:  # under a name that only an answer gives
-        yield from _norm(f"{stack}.embedding norm", f"{stack}.embedding.norm")
+        yield from _norm(f"{stack}.embedding/norm", f"{stack}.embedding.norm")
     for stack, names in FINAL_NORMS.items():
         for name in names:
             yield from _norm(name, f"{stack}.final_norm")

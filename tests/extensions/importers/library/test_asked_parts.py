@@ -109,12 +109,12 @@ def joint(state, by_head):
     return made
 
 
-@pytest.mark.parametrize("end", ["", " by head"])
+@pytest.mark.parametrize("end", ["", "/by_head"])
 def test_the_order_of_maps_in_one_is_asked_about(tmp_path, end):
     model = article()
     path = saved(tmp_path / "m.pt", joint(model.state_dict(), bool(end)))
     answers = {"qkv_proj": f"all_qkv{end}", "kv_proj": f"all_kv{end}"}
-    assert asked(path) == {f"{one}_proj": [f"all_{one}", f"all_{one} by head"] for one in ("qkv", "kv")}
+    assert asked(path) == {f"{one}_proj": [f"all_{one}", f"all_{one}/by_head"] for one in ("qkv", "kv")}
     assert same(path, model, S1 | answers)
 
 
