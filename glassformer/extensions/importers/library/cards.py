@@ -51,7 +51,8 @@ _MOST = 256_000  # bytes of a card
 _FROM_WIDTH = "1/sqrt(d_model)"
 
 # By the word of a card, which is the name of the reshape in `keys`; by the number of targets. The others have no word.
-_WITHOUT_WORD: Final = (keys.AS_IS, keys.SPLIT_HEADS_IN_TWO, keys.WITH_NO_OUTPUT_MAP, keys.UNIT_VECTORS)
+_IN_TWO: Final = (keys.SPLIT_HEADS_IN_TWO, keys.SPLIT_ROWS_IN_TWO)
+_WITHOUT_WORD: Final = (keys.AS_IS, *_IN_TWO, keys.WITH_NO_OUTPUT_MAP, keys.UNIT_VECTORS)
 RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {
     **{
         name.lower(): (one,)
@@ -59,6 +60,7 @@ RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {
         if isinstance(one, Reshape) and one not in _WITHOUT_WORD
     },
     "split_heads": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
+    "split_rows": (keys.SPLIT_ROWS, keys.SPLIT_ROWS_IN_TWO),
 }
 IGNORED: Final = {
     "mask": say("it is a mask, rebuilt for each text"),

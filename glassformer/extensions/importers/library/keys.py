@@ -62,6 +62,10 @@ SPLIT_HEADS_IN_TWO = Reshape(  # rows are [head][k, v][d]
     needs=("n_heads",),
 )
 
+SPLIT_ROWS_IN_TWO = Reshape(  # [2 D, D] -> k, v, each [D, D]; biases [2 D] alike
+    lambda tensor, _: _parts_of_heads(tensor, 1, 2), say("split into keys and values by rows")
+)
+
 ONE_FOR_ALL_HEADS = Reshape(  # [d, d] -> [H d, H d], a block for each head
     lambda tensor, facts: (_block_diagonal(tensor, facts["n_heads"]),),
     say("repeated for each head, on the diagonal"),
@@ -73,6 +77,21 @@ PAIRS_APART = Reshape(  # rotary rows [head][d / 2][2] -> [head][2][d / 2]; see 
     say("rows of a rotary pair moved half a head apart"),
     needs=("d_head",),
 )
+
+
+def with_pairs_apart(rule: "Rule") -> "Rule":
+    """The rule with the pairs of its queries and keys moved apart; another one as it is."""
+    turning = [".q_proj." in name or ".k_proj." in name for name in rule.targets]
+    if not any(turning):
+        return rule
+
+    def apply(tensor: Tensor, facts: Facts) -> tuple[Tensor, ...]:
+        made = zip(rule.reshape.apply(tensor, facts), turning, strict=True)
+        return tuple(_pairs_apart(one, facts["d_head"]) if turns else one for one, turns in made)
+
+    needs = (*rule.reshape.needs, *PAIRS_APART.needs)
+    return replace(rule, reshape=replace(rule.reshape, apply=apply, said=PAIRS_APART.said, needs=needs))
+
 
 KERNEL_OF_ONE = Reshape(  # of Conv1d: [out, in, 1] -> [out, in]; biases as they are
     lambda tensor, _: (_without_kernel(tensor),), say("axis of length 1 removed")
@@ -168,7 +187,7 @@ def _block_diagonal(block: Tensor, n_heads: int) -> Tensor:
 
 
 def _pairs_apart(tensor: Tensor, d_head: int) -> Tensor:
-    return tensor.reshape(-1, d_head // 2, 2, tensor.size(1)).transpose(1, 2).reshape(tensor.shape)
+    return tensor.reshape(-1, d_head // 2, 2, *tensor.shape[1:]).transpose(1, 2).reshape(tensor.shape)
 
 
 def _without_kernel(tensor: Tensor) -> Tensor:

@@ -22,23 +22,40 @@ from typing import Any
 
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Rule, best_match, match, prefixes
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.importers.library.tutorials import ALL_TABLES, ATTENTIONS, LAYERS, PROJECTIONS, tutorials
+from glassformer.extensions.importers.library.tutorials import (
+    ALL_TABLES,
+    ATTENTIONS,
+    BY_HEAD,
+    JOINT,
+    LAYERS,
+    PROJECTIONS,
+    tutorials,
+)
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import say
 
 STACKS = {f"{stack}_layers": stack for stack in LAYERS}
 FINAL = {f"{stack}_norm": stack for stack in LAYERS}  # behind the last layer
-FEED_FORWARD = {"up_proj": "linear1", "down_proj": "linear2"}
-MATRICES = (*PROJECTIONS, *FEED_FORWARD)
+EMBEDDING = {f"{stack}_embedding_norm": stack for stack in LAYERS}  # behind the sum of embeddings
+FEED_FORWARD = {"gate_proj": "gate_proj", "up_proj": "linear1", "down_proj": "linear2"}
+MATRICES = (*JOINT, *PROJECTIONS, *FEED_FORWARD)
 NORMS, NONE = "norms", "none"
-PARTS = (*STACKS, *FINAL, *ATTENTIONS, *MATRICES, NORMS)
+PARTS = (*STACKS, *FINAL, *EMBEDDING, *ATTENTIONS, *MATRICES, NORMS)
 _MOST = 12  # choices of a question
 _LAYER = 4  # tensors that a layer has at least
 _NUMBERED = re.compile(r"((?:[^.]+\.)*?[^.]*\d\.).+\.[^.]+")  # a layer, also one called `block0`
 _INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the module in it, the parameter
 _MISSING = re.compile(r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+")
 _WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
+_WHY_JOINT = say(
+    "This matrix may hold the queries, keys and values of all heads. Their order cannot be seen: all queries, then all "
+    "keys, then all values; or, with “by_head”, those of the first head, then those of the next."
+)
+_WHY_GATE = say(
+    "This matrix may be a gate: the feed-forward network multiplies the output of the gate’s activation function with "
+    "that of another matrix, as in SwiGLU. Name the one with the activation function."
+)
 _WHY_NORMS = say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers.")
 _WHY_STACK = say("No name suggests where these layers are; perhaps the model has none.")
 
@@ -132,9 +149,9 @@ def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]
             break
         if part in said and any(re.match(rf"{re.escape(known)}\.\d+\.", name) for known in LAYERS[STACKS[part]]):
             return f"?{name}"  # of other layers, which the table would know
-    for part, stack in FINAL.items():
+    for part, stack in reversed((FINAL | EMBEDDING).items()):  # a decoder is asked about only if there is one
         if name.rpartition(".")[0] in said.get(part, ()):
-            return f"{stack}.norm.{name.rpartition('.')[2]}"
+            return f"{stack}.{'embedding/' * (part in EMBEDDING)}norm.{name.rpartition('.')[2]}"
     layer, module, parameter = split(name)
     for kind in ATTENTIONS:
         for one in said.get(kind, ()):
@@ -144,8 +161,9 @@ def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]
         order = [one for one in said[NORMS] if (split(own)[0], one) in norms]
         module = f"norm{order.index(module) + 1}"
     for part in MATRICES:
-        if any(f".{module}".endswith(f".{one}") for one in said.get(part, ())):
-            module = FEED_FORWARD.get(part) or f"{_attention(module)}.{part}"
+        heads = BY_HEAD if any(one.endswith(BY_HEAD) for one in said.get(part, ())) else "/in_rows" * (part in JOINT)
+        if any(f".{module}".endswith(f".{one.removesuffix(BY_HEAD)}") for one in said.get(part, ())):
+            module = FEED_FORWARD.get(part) or f"{_attention(module)}.{part}{heads}"
             break
     made = f"{layer}{module}.{parameter}" if module else name
     return made if made != own else None
@@ -193,18 +211,22 @@ def questions(found: Match, missing: Iterable[str], unused: Sequence[str], weigh
     for place in sorted(lacking, reverse=True):  # the encoder's names first
         stack, sublayer = place
         vectors, matrices = (_modules(stack, unused, found, weights, axes) for axes in (1, 2))
+        for part, names in _joints(lacking[place], sublayer, unused, matrices, width).items():
+            there.setdefault(part, {})[place] = [f"{one}{how}" for one in names for how in ("", BY_HEAD)]
+            lacking[place] = lacking[place] - inside(part)
         whole = _parents(matrices) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
-        for part in (NORMS, *MATRICES):
+        for part in (NORMS, *PROJECTIONS, *FEED_FORWARD):
             if part in lacking[place]:
                 norms = [one for one in vectors if one not in matrices]  # the others are biases
                 names = norms if part == NORMS else whole or _matrices(part, sublayer, matrices, width)
                 there.setdefault(sublayer if whole else part, {})[place] = names
     most = max((n for _, n in found.layers.values()), default=1)
+    there |= _gates(found, unused, weights)
     made = []
     for part, places in there.items():
         if choices := _together(part, list(places.values()), most):
-            why = _WHY_NORMS if part == NORMS else _WHY
-            made.append(ask(part, why, *choices, *([NONE] if part == "out_proj" else [])))
+            why = {NORMS: _WHY_NORMS, "gate_proj": _WHY_GATE, **dict.fromkeys(JOINT, _WHY_JOINT)}.get(part, _WHY)
+            made.append(ask(part, why, *choices, *([NONE] if part in ("out_proj", "gate_proj") else [])))
     return made
 
 
@@ -232,14 +254,50 @@ def _parents(there: Mapping[str, tuple[int, ...]]) -> list[str]:
     return [one for one in parents if not any(one.split(".")[0] in names for names in ATTENTIONS.values())]
 
 
-def _matrices(part: str, sublayer: str, there: Mapping[str, tuple[int, ...]], width: int) -> list[str]:
+def _matrices(part: str, sublayer: str, there: Mapping[str, tuple[int, ...]], width: int, rows: int = 1) -> list[str]:
     """The modules that may be a matrix of a sub-layer, by shape; of an attention by the last part of their names."""
     if part in FEED_FORWARD:
         turned = {one: shape[:: -1 if part == "up_proj" else 1] for one, shape in there.items()}  # [D, F]
         fit = {one: shape for one, shape in turned.items() if shape[0] == width}
         return [one for one, shape in fit.items() if shape[1] != width] or [*fit]
     of_it = [one for one in there if sublayer in ATTENTIONS and _attention(one) == sublayer]
-    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if set(there[one]) == {width}))
+    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if there[one] == (rows * width, width)))
+
+
+def _gates(found: Match, unused: Sequence[str], weights: Weights) -> dict[str, dict[tuple[str, str], list[str]]]:
+    """The modules that may be a gate, by place: those of the shape of the first map of a feed-forward network."""
+    places = {}
+    for stack in LAYERS:
+        up = found.sources.get(f"{stack}.layers.0.ffn.up_proj.weight")
+        there = _modules(stack, unused, found, weights, 2)
+        if up is None:
+            width = max((shape[1] for shape in there.values()), default=0)
+            names = [one for one, shape in there.items() if shape[1] < shape[0] and shape[0] != 3 * width]
+        else:
+            shape = tuple(weights.tensors[up.source].shape)
+            own = up.source.removeprefix(found.layer_of(up.source)).rpartition(".")[0]
+            names = [own, *(one for one, other in there.items() if tuple(other) == shape and shape[0] != shape[1])]
+        if len(names) > 1 and f"{stack}.layers.0.ffn.gate_proj.weight" not in found.sources:
+            places[stack, "ffn"] = names
+    return {"gate_proj": places} if places else {}
+
+
+def inside(joint: str) -> set[str]:
+    """The matrices that one holds."""
+    return {f"{one}_proj" for one in joint.removesuffix("_proj")}
+
+
+def _joints(
+    lacking: set[str], sublayer: str, unused: Iterable[str], there: Mapping[str, tuple[int, ...]], width: int
+) -> dict[str, list[str]]:
+    """The modules that may hold several matrices of an attention, if there is not one for each that it lacks."""
+    ends = tuple(name.removesuffix(".weight") for name in unused if name.endswith(".weight"))
+    linear = {one: shape for one, shape in there.items() if any(name.endswith(one) for name in ends)}
+    if sublayer not in ATTENTIONS or len(_matrices("q_proj", sublayer, there, width)) >= len(lacking & {*PROJECTIONS}):
+        return {}
+    sizes = {joint: inside(joint) for joint in JOINT if inside(joint) <= lacking}
+    found = {joint: _matrices(joint, sublayer, linear, width, rows=len(parts)) for joint, parts in sizes.items()}
+    return {joint: names for joint, names in found.items() if names}
 
 
 def _together(part: str, groups: list[list[str]], most: int) -> list[str]:

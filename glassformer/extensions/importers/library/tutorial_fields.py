@@ -35,6 +35,7 @@ from transformer.model.positions import sinusoidal_table
 
 Shapes = Mapping[str, tuple[int, ...]]
 
+PAIRS, ORDERS = "rotary_pairs", ("halves", "neighbours")
 SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angles at position 5,000 are this coarse
 EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
 EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
@@ -74,6 +75,15 @@ def understand(
     found = settle(matched(weights, answers, (card.table, prefix) if card else None))
     found = named = found if card else alone(found)
     found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
+    if (pairs := answers.get(PAIRS, ORDERS[0])) not in ORDERS:
+        raise ClauseError(
+            "{field}: found {found}, expected one of {choices}",
+            field=PAIRS,
+            found=shown(pairs),
+            choices=", ".join(ORDERS),
+        )
+    if pairs != ORDERS[0]:
+        found = replace(found, taken=tuple(map(keys.with_pairs_apart, found.taken)))
     check(found, label=weights.label)
     _check_final(found, weights, answers)
     known = frozenset(found.sources)
@@ -90,6 +100,8 @@ def understand(
     sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
     bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
+    if card is None:
+        fields += _heads(sizes, facts.get("n_heads", 0))
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     usual = _defaults(found)
@@ -170,7 +182,7 @@ def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tu
     if not there:
         why = say("No tensor's name suggests a table of positions; perhaps a formula computes the positions.")
         unknown = say("Without a table of positions, the number of positions is unknown.")
-        return found, [ask("positions", why, "sinusoidal", "none"), ask("max_len", unknown)]
+        return found, [ask("positions", why, *formulas(found)), ask("max_len", unknown)]
     differences, lengths, moved = [], [], None
     for one in {found.sources[table] for table in there}:
         table = one.reshape.apply(weights.read(one.source), {})[0]
@@ -191,6 +203,11 @@ def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tu
     return found, [inferred("positions", "sinusoidal", why), rows]
 
 
+def formulas(found: Match) -> tuple[str, ...]:
+    """The kinds of positions without a table; rotary ones where one stack has all attentions."""
+    return ("sinusoidal", *(["none"] if all(map(found.n_layers, POSITION_OF)) else ["rotary", "none"]))
+
+
 def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
     """What is said of a table that is the formula's but for its first rows, or moved by some; and the answers."""
     for first, start in product(range(3), range(min(3, len(table) - 1))):  # row `first` is the position `start`
@@ -207,6 +224,17 @@ def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
             )
             return why, ("learned", *(["sinusoidal"] if start == 0 else []))
     return None
+
+
+def _heads(sizes: Shapes, n_heads: int) -> Iterator[Field]:
+    """What the shapes of the maps say once the number of heads is known: key-value heads, and a width of their own."""
+    ends = ("q_proj.weight", "k_proj.weight")
+    q, k = (next((one for name, one in sizes.items() if name.endswith(end)), (0, 0)) for end in ends)
+    why = say("The shapes of the maps to queries and keys show it, with {n} heads.", n=n_heads)
+    if n_heads and q[0] != k[0] and n_heads * k[0] % q[0] == 0:
+        yield inferred("n_kv_heads", n_heads * k[0] // q[0], why)
+    if n_heads and q[0] != q[1] and q[0] % n_heads == 0:
+        yield inferred("d_head", q[0] // n_heads, why)
 
 
 def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
@@ -229,6 +257,10 @@ def _norms(found: Match) -> Iterator[Field]:
     final = any("final_norm" in name for name in names)
     why = say("A norm follows the last layer.") if final else say("No norm follows the last layer.")
     yield inferred("final_norm", final, why)
+    if any(name.endswith("ffn.gate_proj.weight") for name in found.sources):
+        yield inferred("gated", True, say("A gate is among the tensors."))
+    if any("embedding.norm." in name for name in names):
+        yield inferred("embedding_norm", True, say("A norm follows the embeddings."))
     if not names:
         return
     said = {found.sources[name].source.rpartition(".")[2] for name in names}
@@ -247,8 +279,11 @@ def _norms(found: Match) -> Iterator[Field]:
             "deviation plus epsilon.",
             names=", ".join(sorted(said)),
         )
-        yield inferred("norm_kind", next(iter(kinds)), why)
-        yield inferred("norm_eps", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
+        kind = next(iter(kinds))
+        others = ("layer", "deviation") if kind == "biased_deviation" else ("biased_deviation",)
+        yield inferred("norm_kind", kind, why, kind, *others)
+        why = say("Norms of this kind usually use this value.")
+        yield inferred("norm_eps", EPS_OF_DEVIATION, why, EPS_OF_DEVIATION, EPS, 1e-12)
     elif not any(name.endswith("norm.bias") for name in found.sources):
         why = say("The norms have no biases: PyTorch's RMSNorm never has any, and its LayerNorm may be without.")
         yield ask("norm_kind", why, "rms", "layer")
@@ -321,8 +356,9 @@ def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
         for part in (*attentions, "ffn") if fields.get("norm_kind") != "none" else ():
             yield f"{stack}.layers.*.{part}_residual.norm.weight"
         yield from (f"{stack}.layers.*.ffn.{one}.weight" for one in ("up_proj", "down_proj"))
-        if fields.get("final_norm"):
-            yield f"{stack}.final_norm.weight"
+        for field, place in (("final_norm", "final_norm"), ("embedding_norm", "embedding.norm")):
+            if fields.get(field):
+                yield f"{stack}.{place}.weight"
         if fields.get("positions") == "learned":
             yield POSITION_OF[stack]
     yield "src_table"

@@ -26,6 +26,11 @@ ATTENTIONS: Names = _SAID["attentions"]
 PROJECTIONS: Names = _SAID["projections"]
 TABLES: Names = _SAID["tables"]
 DEFAULTS: Sequence[Mapping[str, Any]] = _SAID["defaults"]
+BY_HEAD = "/by_head"  # the order of the rows of maps in one: those of each head are together
+JOINT = {
+    "qkv_proj": {"/in_rows": keys.SPLIT_ROWS, BY_HEAD: keys.SPLIT_HEADS},
+    "kv_proj": {"/in_rows": keys.SPLIT_ROWS_IN_TWO, BY_HEAD: keys.SPLIT_HEADS_IN_TWO},
+}
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 POSITION_OF = {stack: f"{stack}.embedding.positions.table" for stack in LAYERS}
 ALL_TABLES = frozenset((*TABLES, *POSITION_OF.values()))
@@ -44,6 +49,9 @@ def _attentions() -> Iterator[Rule]:
         for name in theirs:
             for projection, called in PROJECTIONS.items():
                 yield from (Rule(f"{place}{name}.{one}.{{p}}", (f"{to}.{projection}.{{p}}",)) for one in called)
+            for part, kinds in JOINT.items():  # under names that only answers give
+                both = tuple(f"{to}.{one}_proj.{{p}}" for one in part.removesuffix("_proj"))
+                yield from (Rule(f"{place}{name}.{part}{how}.{{p}}", both, one) for how, one in kinds.items())
             for kind in ("weight", "bias"):  # of nn.MultiheadAttention
                 three = tuple(f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
                 yield Rule(f"{place}{name}.in_proj_{kind}", three, keys.SPLIT_ROWS)
@@ -54,6 +62,7 @@ def _feed_forwards() -> Iterator[Rule]:
         both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
         for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
             yield from (Rule(f"{place}{inside}{name}.{{p}}", (to,)) for name, to in zip(pair, both, strict=True))
+        yield Rule(f"{place}{inside}gate_proj.{{p}}", (f"{layer}ffn.gate_proj.{{p}}",))
         if inside.count(".") == 1:  # one map instead of two
             yield Rule(f"{place}{inside}{{p}}", both, keys.ONE_MAP)
 
@@ -63,6 +72,8 @@ def _norms() -> Iterator[Rule]:
     for stack, place, layer in _places():
         for (name, first), (i, part) in product(counted, enumerate(ORDER[stack])):
             yield from _norm(f"{place}{name.format(i + first)}", f"{layer}{part}_residual.norm")
+    for stack in LAYERS:  # under a name that only an answer gives
+        yield from _norm(f"{stack}.embedding/norm", f"{stack}.embedding.norm")
     for stack, names in FINAL_NORMS.items():
         for name in names:
             yield from _norm(name, f"{stack}.final_norm")

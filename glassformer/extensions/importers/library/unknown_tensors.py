@@ -19,7 +19,14 @@ from glassformer.extensions.importers.library.cards import ANSWER
 from glassformer.extensions.importers.library.keys import Match, Rule, match
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
+from glassformer.extensions.importers.library.tutorial_fields import (
+    ORDERS,
+    PAIRS,
+    Understanding,
+    formulas,
+    outputs_behind,
+    stack_unsaid,
+)
 from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import first
@@ -27,7 +34,7 @@ from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n
 
 IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
-NAMES = (*TABLES, IGNORED, PREFIX, ANSWER, *parts.PARTS)  # questions that are not fields of config.json
+NAMES = (*TABLES, IGNORED, PREFIX, ANSWER, PAIRS, *parts.PARTS)  # questions that are not fields of config.json
 _MOST = 12  # tensors that a question lists
 
 _HINTS = {  # what names often have in them; the order of the choices is all that depends on it
@@ -55,6 +62,12 @@ _SOUNDS = (  # what is in the names of what a result depends on, outside the lay
     (r"inv_freq|rotary|rope|freqs|(cos|sin)_cached", say("rotary positions")),
 )
 _NORM = say("No tensor's name suggests a norm after the last layer; perhaps there is none.")
+_EMBEDDING_NORM = say("No tensor's name suggests a norm behind the sum of the embeddings; perhaps there is none.")
+_PAIRS = say(
+    "Rotary positions turn pairs of dimensions. The file does not record which: dimension i and i + d_head / 2, as in "
+    "`rotate_half` (halves), or 2i and 2i + 1, as in Meta’s Llama (neighbours). The base is 10000 "
+    "unless you answer rotary."
+)
 _MODELS = say("The file has several models, behind different prefixes. Choose one.")
 _SEVERAL = say("The names of several tensors suggest the same part of the model.")
 
@@ -185,17 +198,24 @@ def _questions(
         wide = {name: shape[:-1] for name, shape in shapes.items() if shape[-1:] == (width,)}
         places = [name for name, rows in wide.items() if len(rows) == 1 or (len(rows) == 2 and 1 in rows)]
         if places:
-            yield _question(POSITIONS, _embeddings(places, weights), weights, "sinusoidal", "none")
+            yield _question(POSITIONS, _embeddings(places, weights), weights, *formulas(found))
+    if answers.get(POSITIONS) == "rotary" and PAIRS not in answers:
+        yield ask(PAIRS, _PAIRS, *ORDERS)
     biases = [name for name, shape in shapes.items() if tuple(shape) == (values.get("tgt_vocab_size"),)]
     if biases and found.n_layers("decoder") and OUTPUT_BIAS not in found.sources and OUTPUT_BIAS not in answers:
         yield _question(OUTPUT_BIAS, biases, weights, False)
     modules = Counter(parts.paths(name, found)[0] for name in shapes)
     norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
-    norms = [module for module in norms if module and modules[module] <= 2 and "emb" not in module.lower()]
-    there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
-    for name, stack in parts.FINAL.items():
-        if norms and found.n_layers(stack) and stack not in there and name not in answers:
-            yield ask(name, _NORM, *norms, parts.NONE)
+    norms = [module for module in norms if module and modules[module] <= 2]
+    behind = [module for module in norms if "emb" not in module.lower()]
+    open_ = False
+    for name, stack in (parts.FINAL | parts.EMBEDDING).items():
+        ours, why, names = ("final_norm", _NORM, behind)
+        if name in parts.EMBEDDING:  # asked once those behind the last layers are known
+            ours, why, names = "embedding.norm", _EMBEDDING_NORM, [] if open_ else norms
+        if names and found.n_layers(stack) and f"{stack}.{ours}.weight" not in found.sources and name not in answers:
+            open_ = open_ or name in parts.FINAL
+            yield ask(name, why, *names, parts.NONE)
 
 
 def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:

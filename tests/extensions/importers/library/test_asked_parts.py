@@ -4,6 +4,7 @@ Weights in parts are put together, or refused by what they are.
 """
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from torch import nn
 from torch.nn.utils import parametrizations, weight_norm
 
 from glassformer.extensions.importers.library.opening import QuestionsError, preview
+from tests.extensions.importers.library.recipes import Recipe, State, of_sides, within
+from tests.extensions.importers.library.repository_codes import LLAMA2C
 from tests.extensions.importers.library.tutorial_models import (
     IDS,
     PADDED,
@@ -29,6 +32,10 @@ from tests.extensions.refusing import refusal
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
+TUNED = Recipe(
+    of_sides("{}.embedding"), "fc_out", within("self_attn self_attn cross_attn", "w_q w_k w_v w_o"),
+    ("linear1 linear2",), ("norm1 norm2", "norm1 norm2 norm3"), pad=0,
+)  # fmt: skip
 S1 = POST | {"scale_embedding": True}
 
 
@@ -87,6 +94,61 @@ def test_a_part_of_a_layer_under_another_name_is_asked_about(tmp_path, name):
     given = next(iter(answers.values())).split(",")[0]
     with pytest.raises(QuestionsError):  # nor can it be left out
         load(path, answers=S1 | {"ignored": f"*.{given}.*"})
+
+
+def joint(state, by_head):
+    """A state with one map for queries, keys and values, or across for keys and values."""
+    made = {name: tensor for name, tensor in state.items() if not any(f".w_{one}." in name for one in "qkv")}
+    for name in (name for name in state if ".w_q." in name):
+        parts = "qkv" if "self_attn" in name else "kv"
+        three = [state[name.replace("w_q", f"w_{one}")] for one in parts]
+        heads = [part.view(4, -1, *part.shape[1:]) for part in three]
+        made |= {name: state[name]} if parts == "kv" else {}
+        whole = torch.stack(heads, 1).flatten(0, 2) if by_head else torch.cat(three)
+        made[name.replace("w_q", f"all_{parts}")] = whole
+    return made
+
+
+@pytest.mark.parametrize("end", ["", "/by_head"])
+def test_the_order_of_maps_in_one_is_asked_about(tmp_path, end):
+    model = article()
+    path = saved(tmp_path / "m.pt", joint(model.state_dict(), bool(end)))
+    answers = {"qkv_proj": f"all_qkv{end}", "kv_proj": f"all_kv{end}"}
+    assert asked(path) == {f"{one}_proj": [f"all_{one}", f"all_{one}/by_head"] for one in ("qkv", "kv")}
+    assert same(path, model, S1 | answers)
+
+
+LLAMA = {"decoder_layers": "layers", "norms": "attention_norm,ffn_norm", "gate_proj": "feed_forward.w1",
+         "up_proj": "feed_forward.w3", "positions": "rotary", "rotary_pairs": "neighbours", "encoder_norm": "norm",
+         "src_table": "tok_embeddings.weight", "norm_kind": "rms", "norm_eps": 1e-5}  # fmt: skip
+
+
+def test_a_gate_rotary_pairs_and_shared_heads_are_asked_about_or_seen(tmp_path):
+    """Those of a card, with an output of its own, so that the card is not recognised."""
+    run, state = replace(LLAMA2C, copies={}), State()
+    torch.manual_seed(0)
+    expected = run(state, None, PADDED[1])
+    path, answers = (
+        saved(tmp_path / "m.pt", dict(state)),
+        PRE | LLAMA | {"activation": "silu", "scale_embedding": False},
+    )
+    found = asked(path, {})
+    assert "feed_forward.w1" in found["gate_proj"]
+    assert "rotary" in found["positions"]
+    ours = load(path, answers=answers)
+    assert (ours.config.n_kv_heads, ours.config.gated) == (2, True)
+    assert (ours.model(PADDED[1], PADDED[1]) - expected).abs().max() < 1e-5
+
+
+def test_a_norm_behind_the_embeddings_is_asked_about(tmp_path):
+    run, state = replace(TUNED, embedding_norms=("encoder.emb_scale", "decoder.emb_scale")), State()
+    torch.manual_seed(0)
+    expected = run(state, *PADDED)
+    path = saved(tmp_path / "m.pt", dict(state))
+    answers = {f"{side}_embedding_norm": f"{side}.emb_scale" for side in ("encoder", "decoder")}
+    assert answers.keys() <= asked(path).keys()
+    ours = load(path, answers=POST | answers | {"positions": "sinusoidal"}).model
+    assert (ours(*PADDED) - expected).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize(("norm", "first"), [("add_norms.{}.norm", 1), ("addnorm{}", 0)])
@@ -335,7 +397,7 @@ def test_a_causal_language_model_of_encoder_layers(tmp_path, table, output, norm
 
 
 OUTSIDE = {
-    "embed_norm.weight": ((16,), "a norm"), "segment_embedding.weight": ((2, 16), "an embedding"),
+    "embed_norm.weight": ((15,), "a norm"), "segment_embedding.weight": ((2, 16), "an embedding"),
     "token_type_table.weight": ((2, 16), "an embedding"), "alibi_slopes": ((4,), "positions that are added"),
     "rel_pos_bias.weight": ((32, 4), "positions that are added"), "rotary_emb.inv_freq": ((2,), "rotary"),
 }  # fmt: skip
