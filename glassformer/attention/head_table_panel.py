@@ -104,10 +104,10 @@ def _measures(run: AnyRun, row: Any) -> None:
             one.controls(run)
         _open_by_measure(measured)
     added = {name: column for one in more for name, column in one.columns(measured).items()}
+    _chosen(run, measured)  # above, where it is seen: a long table ends below the window
     _table(measured, added)
     for one in more:
         one.under_table(measured)
-    _chosen(run, measured)
     asked = run.view.of(AttentionLook).measure
     others = [one for one in more if asked in one.measures(run)]
     for one in others:
