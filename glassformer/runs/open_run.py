@@ -93,7 +93,7 @@ def open_run(
         menu.carry(address(checkpoint, link))
     with above:
         for blocks in page_blocks() if told else ():
-            blocks.above_run(link, slot)
+            blocks.above_run(checkpoint, link, slot)
     last = trace or (_last_trace(checkpoint, here) if has_source else None)
     if last is None:
         session.leave(slot, here)

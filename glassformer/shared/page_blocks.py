@@ -97,7 +97,7 @@ class PageBlocks:
     def under_source(self, checkpoint: Checkpoint) -> None:
         """Under the row of the source box."""
 
-    def above_run(self, link: Link, slot: Slot) -> None:
+    def above_run(self, checkpoint: Checkpoint, link: Link, slot: Slot) -> None:
         """Above the run that a link asks for, of a slot whose changes no page says by itself."""
 
     def for_head(self, run: Any, kind: Kind, layer: int | None, head: int | None) -> None:

@@ -8,5 +8,6 @@ EXTENSION = Extension(
     modules={"transformer.analysis.attribution": "glassformer.extensions.effects.attribution"},
     pages="glassformer.extensions.effects.pages:PAGES",
     heads="glassformer.extensions.effects.heads_panel:HEADS",
+    blocks="glassformer.extensions.effects.mistake_link:BLOCKS",
     looks="glassformer.extensions.effects.effects_look:EffectsLook",
 )

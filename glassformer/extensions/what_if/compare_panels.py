@@ -146,11 +146,11 @@ def _left(run: OpenRun, compared: Compared) -> str:
 
 
 def _right(compared: Compared) -> str:
-    """The heading of the other run: a snapshot's name, which the menu below does not show."""
+    """The heading of the other run: a snapshot's name, which the menu below does not show; a proposal is no change."""
     asked = second_run.differs_in().get("model", "")
     if compared == "checkpoints" and loading.found(asked) != loading.whole(asked):
         return say("**Right:** {checkpoint}", checkpoint=drawing.plain(asked))
-    return OTHER[compared]
+    return say("**Right:** an example of a change") if compared == "changed" else OTHER[compared]
 
 
 def _way(run: OpenRun) -> str:

@@ -289,7 +289,7 @@ class WhatIfBlocks(PageBlocks):
                     del st.session_state[key]
                 st.dialog(said, width="medium")(partial(draw, checkpoint))()
 
-    def above_run(self, link: Link, slot: Slot) -> None:
+    def above_run(self, checkpoint: Checkpoint, link: Link, slot: Slot) -> None:
         """What is changed."""
         chips(link.interventions, slot)
 

@@ -12,7 +12,7 @@ from glassformer.extensions.wirings.catalogue import texts
 from glassformer.state import session
 from tests.extensions.effects.test_cards import Job
 from tests.extensions.scripts import WRONG
-from tests.pages.conftest import check
+from tests.pages.conftest import MASKS, check
 from tests.pages.reading import address, figure, opened
 from transformer.i18n.sentence import digits
 from transformer.runs.interventions import parse, write
@@ -106,6 +106,11 @@ def test_links_to_other_pages_make_the_mistake_there(open_page, monkeypatch):
     there = made[texts()["padding-on-rows"].page]
     assert write(there.interventions) == "pads-4_" + write(own)
     assert there.view.get("masks_panel") == texts()["padding-on-rows"].panel
+    open_page(MASKS, model="reverse", src="glass", do=write(there.interventions))
+    back = made.pop("wrong")
+    assert (back.view.get("mistake"), back.interventions) == ("padding-on-rows", ())
+    open_page(MASKS, model="reverse", src="glass", do="zero-cross.1.1")  # no mistake that anybody makes
+    assert "wrong" not in made
 
 
 @pytest.mark.parametrize(
