@@ -182,6 +182,10 @@ def draw_depths(run: OpenRun, row: Any) -> None:
 
 def draw_ladder(run: OpenRun, row: Any) -> None:
     """Draw the part From minimal to complete; of a large model once it is asked for."""
+    cover_box.part(partial(_ladder, run))
+
+
+def _ladder(run: OpenRun) -> None:
     scene = attempt(lambda: ablation_pictures.climbed(run))
     if scene is not None:
         show(ablation_pictures.ladder, scene)

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from transformer.errors import QueryError
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.inputs import read_given
-from transformer.runs.query import Greedy, Query, Runnable
+from transformer.runs.query import MAX_NEW, Greedy, Query, Runnable
 from transformer.runs.reading import DecodedOutput, read
 from transformer.runs.trace import Trace
 
@@ -110,7 +110,8 @@ def read_output(checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_
     """
     if not ids:
         raise QueryError("there is no output to read: the run wrote nothing.")
-    forced = replace(query, forced=tuple(ids), decoding=Greedy(), hypothesis=0, max_new=len(ids))
+    changes = tuple(one for one in query.interventions if not one.insisted((), MAX_NEW))  # the output is given
+    forced = replace(query, forced=tuple(ids), decoding=Greedy(), hypothesis=0, max_new=len(ids), interventions=changes)
     (trace,) = read(checkpoint, [forced], most_map_bytes=most_map_bytes).finish([DecodedOutput(tuple(ids))])
     return trace
 

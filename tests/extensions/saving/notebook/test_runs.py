@@ -161,7 +161,7 @@ def test_a_notebook_runs_and_keeps_a_plain_rendering_with_pictures(tmp_path):
     outputs = [cell.outputs[-1].data["text/html"] for cell in done.cells[1:]]
     assert [len(Elements(html).found) > 0 for html in outputs] == [True] * 3
     images = [attributes["src"] for html in outputs for tag, attributes in Elements(html).found if tag == "img"]
-    assert len(images) == 4 + 1 + 2
+    assert len(images) == 3 + 1 + 2
     assert all(image.startswith("data:image/png;base64,iVBOR") for image in images)
     assert "stone" in done.cells[1].outputs[-1].data["text/plain"]
 
