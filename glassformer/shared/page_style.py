@@ -284,7 +284,9 @@ RULES = styled("""
   }
   /* A menu ends in sight: its arrow, and that something comes after it. */
   [class*="controls_bar"] > :--element:has(> :--select) { max-width: 75vw; }
-  [class*="controls_bar"] > :--sized:has(> :--select) { width: max-content; min-width: attr(width type(*), 0px); }
+  [class*="controls_bar"] > :--sized:has(> :--select) {
+    width: max-content; min-width: min(75vw, attr(width type(*), 0px));
+  }
   [class*="controls_bar"] [role="combobox"] { field-sizing: content; }
   [class*="controls_bar"] [role="radiogroup"] { flex-wrap: nowrap; width: max-content; max-width: none; }
   [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
