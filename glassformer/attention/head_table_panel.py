@@ -1,5 +1,7 @@
 """Part "What heads do": table of head measures, menus of measure and head, interface for an extension's columns."""
 
+import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -220,11 +222,14 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
         if click is not None:
             session.replace(slot, **pictures.chosen(kind, *divmod(int(click["row"]), n_heads)))
 
+    places = [divmod(row, n_heads) for row in range(len(numbers))]
+    marks = ["● " * (place == (view.layer, view.head)) for place in places]
+    names = here([joined("", [mark, pictures.head_name(*place)]) for mark, place in zip(marks, places, strict=True)])
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
             here(say("Layer and head")),
             type="secondary",
-            width=124,
+            width=max(map(_button_width, names)),
             pinned=True,
             alignment="left",
             on_click=go,
@@ -242,10 +247,8 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
         for name, one in added.items()
         if one.in_table
     }
-    places = [divmod(row, n_heads) for row in range(len(numbers))]
-    names = [joined("", ["● " * (place == (view.layer, view.head)), pictures.head_name(*place)]) for place in places]
     st.container(key=run.key("head_table")).dataframe(
-        numbers.round(4).assign(open=here(names))[list(columns)],
+        numbers.round(4).assign(open=names)[list(columns)],
         hide_index=True,
         height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
         column_config=columns,
@@ -253,6 +256,12 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     )
     title = say("heads of {attention}", attention=attention)
     drawing.csv_button(numbers, key=run.key("head_table_csv"), title=title)
+
+
+def _button_width(name: str) -> int:
+    """Pixels of a cell with a button of this name, marked or not; a Chinese character is wider than a letter."""
+    marked = f"● {name.removeprefix('● ')}"
+    return 39 + math.ceil(sum(14 if unicodedata.east_asian_width(sign) in "WF" else 5.4 for sign in marked))
 
 
 def _column(said: MeasureLabels) -> Any:

@@ -33,7 +33,7 @@ _IN_RIGHT = say("right-hand token in the right-hand run")
 _RIGHT_IN_LEFT = say("right-hand token in the left-hand run")
 
 _FRAME, _ROW = 170, 25  # pixels of title, legend and axes, whose titles have two lines, and of a row
-_SPLIT = (0.56, 0.76)  # where probabilities end and divergences begin, of the width
+_SPLIT = (0.55, 0.66)  # where probabilities end and divergences begin, of the width
 _NOTHING = "–"
 
 
@@ -108,16 +108,16 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
     end = _SPLIT[0] if crossed else 1.0
     layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".2f", "nticks": 5, "fixedrange": True}
     layout["xaxis"]["domain"] = [0, end]
-    for axis, side in (("yaxis", "left"), ("yaxis2", "right")):  # the right one stands between two plots
+    for axis, side in (("yaxis", "left"), ("yaxis2", "right")):
         pieces = [_piece(getattr(row, side)) for row in rows]
         marked = [piece if row.same else f"≠ {piece}" for piece, row in zip(pieces, rows, strict=True)]
         along(layout, marked, axis=axis, revised=False)
         layout[axis] |= {"fixedrange": True}
-    layout["yaxis2"] |= {"side": "right", "overlaying": "y", "anchor": "x", "showticklabels": True}
+    layout["yaxis2"] |= {"side": "right", "overlaying": "y", "anchor": "x2" if crossed else "x", "showticklabels": True}
     if crossed:
         layout["xaxis2"] = {"domain": [_SPLIT[1], 1], "anchor": "y", "rangemode": "tozero", "fixedrange": True}
         named = {"text": say("KL(left ‖ right)<br>in nats"), "standoff": 8}
-        layout["xaxis2"] |= {"title": named, "zeroline": False, "automargin": True, "nticks": 4}
+        layout["xaxis2"] |= {"title": named, "zeroline": False, "automargin": True, "nticks": 3}
     legend(layout, 96)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, 900))
     layout["meta"]["least_height"] = min(_FRAME + 15 * len(rows), layout["height"])

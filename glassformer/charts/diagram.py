@@ -29,7 +29,7 @@ class DiagramBlock:
     """One block, and its texts."""
 
     place: str  # comes back as `customdata` of a click
-    text: str  # what is written in it
+    text: str  # what is written in it, in one line or, that of a sub-layer, in two
     name: str  # its name out of context, such as "Encoder layer 1: self-attention"
     role: str  # one sentence
     shape: str  # shapes of what goes in and comes out
@@ -83,6 +83,11 @@ def _wrapped(text: str) -> str:
     return "<br>".join(map(literal, textwrap.wrap(text, 46)))
 
 
+@through
+def _lines(text: str) -> str:
+    return "<br>".join(map(literal, text.split("\n")))
+
+
 def block_table(blocks: Sequence[DiagramBlock]) -> dict[str, Any]:
     """The picture as a table: each block once."""
     rows: list[list[str | int | None]] = [
@@ -101,7 +106,7 @@ HOW_TO_READ_ALONE = say(
     "Hover over a block for its sizes; click it to open its view."
 )
 
-_BLOCK, _NORM, _GAP, _LABEL = 26, 15, 7, 17  # pixels
+_BLOCK, _LINE, _NORM, _GAP, _LABEL = 26, 16, 15, 7, 17  # pixels; a block of two lines is a line higher
 _LINE_WIDTH = 1.3
 
 
@@ -172,10 +177,11 @@ class _Column:
             self._bar(sublayer.norm, height=_NORM)
             self.y += _NORM + _GAP - 2
         self.line((self.stream, start), (centre, start), (centre, start + _GAP), arrow=True)
-        self._bar(sublayer.block)
+        height = _BLOCK + _LINE * sublayer.block.text.count("\n")
+        self._bar(sublayer.block, height=height)
         if sublayer.block.kind == "cross":
-            self.crossings.append((self.inner, self.y + _BLOCK / 2))
-        top = self.y + _BLOCK + _GAP
+            self.crossings.append((self.inner, self.y + height / 2))
+        top = self.y + height + _GAP
         self.line((centre, self.y - _GAP), (centre, top))
         self._plus(sublayer.plus, centre, top)
         self.y = top + _GAP + 6
@@ -276,7 +282,7 @@ def _bars(bars: Sequence[tuple[DiagramBlock, Side, float, float, float, float]])
     look = {
         "base": x0,
         "width": [high - low for low, high in zip(y0, y1, strict=True)],
-        "text": [literal(block.text) for block in blocks],
+        "text": [_lines(block.text) for block in blocks],
         "textposition": "inside",
         "insidetextanchor": "middle",
         "textangle": 0,

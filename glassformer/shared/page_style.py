@@ -29,6 +29,7 @@ WITHOUT_CONTROLS = "<style>:root:root:not(.gf-present) .st-key-stepper { min-hei
 TITLE_IN_TABS = """<style>
 .st-key-page_head > :first-child:not(.st-key-source) { position: absolute; clip-path: inset(50%); }
 .st-key-page_head:not(:has(.st-key-source)) { min-height: 0; }
+.st-key-page_head { --gf-corner: 0px; }
 </style>"""
 BLOCKS = "blocks"
 
@@ -58,8 +59,9 @@ RULES = styled("""
 :--main-block > * > * > * > * > :--vertical:not([class*="st-key-"]) {
   gap: 0.6rem;
 }
-:--sidebar:--folded ~ * .st-key-page_head { padding-left: 1.75rem; }
-@media (max-width: 640px) { :--sidebar:--folded ~ * .st-key-tabs { padding: 0 1.5rem 0 1.75rem; } }
+:root:not(.gf-present) :--sidebar:--folded ~ * :is(.st-key-tabs, .st-key-page_head) {
+  padding-left: var(--gf-corner, 2rem);
+}
 /* What stands above the stepper's controls scrolls away, they stay. */
 .st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
 @media (min-width: 641px) { :root:not(.gf-present) .st-key-stepper { min-height: 7.8rem; } }
@@ -150,7 +152,7 @@ RULES = styled("""
 /* The model as a strip: a line of blocks for each stack, the shown one filled. */
 [class*="-blocks_encoder"] { --lane: #0b6fa4; }
 [class*="-blocks_decoder"] { --lane: #b4560a; }
-[class*="-blocks_"] { gap: 0.25rem 1.1rem; }
+[class*="-blocks_"] { gap: 0.25rem 1.1rem }
 [class*="-model_strip"] [class*="-controls_bar"] { min-height: 2.125rem; }
 [class*="-blocks_"] :is(p, :--markdown) { margin: 0; }
 [class*="-blocks_"] button {
@@ -159,8 +161,8 @@ RULES = styled("""
   background: color-mix(in srgb, var(--lane) 7%, transparent);
 }
 [class*="-blocks_"] :is(:--primary) { background: var(--lane); color: #fff; }
-[class*="-blocks_"] > :nth-child(n + 3) button::before {
-  content: "→"; position: absolute; left: -1.05rem; opacity: 0.7; color: var(--lane);
+[class*="-blocks_"] > :not(:first-child, :last-child) button::after {
+  content: "→"; position: absolute; right: -1rem; opacity: 0.7; color: var(--lane);
 }
 /* Streamlit pales what unfolds without a frame, below the contrast that most can read. */
 :--expander summary { opacity: 1 !important; }
@@ -228,10 +230,11 @@ RULES = styled("""
 [class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; padding-left: 0.5rem; }
 [class*="-controls_bar"] :--select button { height: 2rem; }
 [class*="-controls_bar"] [role="radiogroup"] button { min-height: 2.125rem; padding: 0 0.3rem; }
-[class*="-controls_bar"] :--popover-button { padding: 0 0.3rem; }
+[class*="-controls_bar"] :--popover-button { min-width: 3.25rem; padding: 0 0.3rem; }
 /* Two charts beside each other need more room than the sidebar leaves in a small window. */
 @media (max-width: 960px) {
   :--main :--horizontal { flex-wrap: wrap; }
+  :--main :--horizontal:has(> :--column) { row-gap: 1rem; }
   :--main :--column { min-width: calc(100% - 1.5rem); }
 }
 @media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
@@ -268,15 +271,23 @@ RULES = styled("""
   .gf-more summary::-webkit-details-marker { display: none; }
   .gf-more[open] summary { background: color-mix(in srgb, currentColor 9%, transparent); }
   :--main :is([class*="controls_bar"], [class*="measure_choices"]) { flex-wrap: nowrap; }
-  [class*="controls_bar"] {
-    overflow-x: auto; scrollbar-width: none; margin: -2px; padding: 2px 1.5rem 2px 2px;
-    mask-image: linear-gradient(to left, transparent, #000 1.5rem);
+  /* What slides fades at both ends, and begins after the fading. */
+  [class*="controls_bar"], .st-key-tabs nav {
+    overflow-x: auto; scrollbar-width: none; margin: -2px -2px -2px -0.75rem; padding: 2px 1.5rem 2px 0.75rem;
+    scroll-padding: 0 1.5rem 0 0.75rem;
+    mask-image: linear-gradient(to right, transparent, #000 0.75rem calc(100% - 1.5rem), transparent);
   }
+  .st-key-tabs { --gf-corner: 2.25rem; padding-right: 2.5rem; }
+  .st-key-tabs nav { column-gap: 1rem; padding-right: 1rem; }
   [class*="controls_bar"] > *, [class*="controls_bar"] [role="radiogroup"] > * {
     flex: none !important; max-width: none;
   }
   /* A menu ends in sight: its arrow, and that something comes after it. */
   [class*="controls_bar"] > :--element:has(> :--select) { max-width: 75vw; }
+  [class*="controls_bar"] > :--sized:has(> :--select) {
+    width: max-content; min-width: min(75vw, attr(width type(*), 0px));
+  }
+  [class*="controls_bar"] [role="combobox"] { field-sizing: content; }
   [class*="controls_bar"] [role="radiogroup"] { flex-wrap: nowrap; width: max-content; max-width: none; }
   [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
   /* What can be done with a head comes after its picture, as do the menus of what can be clicked in one. */

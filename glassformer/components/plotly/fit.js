@@ -11,7 +11,6 @@ const CLOSE_BUTTON = 48;
 const AXIS_TITLE = 14;
 const BESIDE_AXIS = 60;  // a title may be a little longer than its axis
 const HOVER_WIDTH = 420;
-const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 
 // Chinese has no spaces: a line may break beside any character, but none begins with a mark that closes or ends with one
 // that opens (W3C, "Requirements for Chinese Text Layout", section 3.1.3).
@@ -97,20 +96,6 @@ export function fitHeads(layout, width) {
 }
 
 /**
- * The title of an axis that names only every nth piece.
- * @param {string} title @param {number} n
- */
-function thinned(title, n) {
-  const values = { title, n };
-  switch (ORDINAL.select(n)) {
-    case "one": return say("{title} (every {n}st labelled)", values);
-    case "two": return say("{title} (every {n}nd labelled)", values);
-    case "few": return say("{title} (every {n}rd labelled)", values);
-    default: return say("{title} (every {n}th labelled)", values);
-  }
-}
-
-/**
  * Label as many positions as fit the part of the axis in view, and say so when some have no label.
  * @param {Record<string, any>} axis
  * @param {Ticks[string]} ticks
@@ -125,7 +110,7 @@ export function fitTicks(axis, ticks, length, range) {
   axis.tickmode = "array";
   axis.tickvals = kept;
   axis.ticktext = kept.map((index) => ticks.labels[index]);
-  const title = step === 1 ? ticks.title : thinned(ticks.title, step);
+  const title = step === 1 ? ticks.title : say("{axis} (1 in {step} labelled)", { axis: ticks.title, step });
   axis.title = { ...axis.title, text: wrapped(title, length + BESIDE_AXIS, AXIS_TITLE).join("<br>") };
   return step;
 }

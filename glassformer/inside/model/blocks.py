@@ -283,8 +283,8 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
     n, width, shared = config.n_heads, config.d_head, config.n_kv_heads
     if shared < n:
         if within:
-            return say("Self-attention {n} × {width}, KV heads: {shared}", n=n, width=width, shared=shared)
-        return say("Cross-attention {n} × {width}, KV heads: {shared}", n=n, width=width, shared=shared)
+            return say("Self-attention {n} × {width}\nKV heads: {shared}", n=n, width=width, shared=shared)
+        return say("Cross-attention {n} × {width}\nKV heads: {shared}", n=n, width=width, shared=shared)
     if within:
         return say("Self-attention {n} × {width}", n=n, width=width)
     return say("Cross-attention {n} × {width}", n=n, width=width)

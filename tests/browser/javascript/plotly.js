@@ -196,8 +196,8 @@ test("as many pieces are named as fit, and the axis says which", () => {
   const axis = {};
   const titles = [150, 75, 50, 38].map((length) => [
     fitTicks(axis, ticks, length, undefined), axis.title.text.replace("<br>", " ")]);
-  equal(titles, [[1, "Key"], [2, "Key (every 2nd labelled)"], [4, "Key (every 4th labelled)"],
-    [5, "Key (every 5th labelled)"]]);
+  equal(titles, [[1, "Key"], [2, "Key (1 in 2 labelled)"], [4, "Key (1 in 4 labelled)"],
+    [5, "Key (1 in 5 labelled)"]]);
   equal(axis.ticktext, ["a", "f"]);
   equal(fitTicks(axis, ticks, 75, [1.5, 6.5]), 1);  // zoomed in, more of them fit
   equal(fitTicks(axis, ticks, 140, undefined), 1);  // rows as thin as a chart that is fitted to a room makes them
