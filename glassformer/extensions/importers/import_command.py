@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace) -> None:
         raise CheckpointError(
             "{folder} already exists and is not an empty folder; choose a new or an empty one.", folder=str(options.out)
         )
-    pickles.keep(1)  # the file is opened to look, to try answers and to write
+    pickles.keep(64)  # its files, one or many, are opened to look, to try answers and to write
     try:
         answers, imported = settled(options.source, options)
         print(imported.report)

@@ -146,7 +146,7 @@ def _left(run: OpenRun, compared: Compared) -> str:
 
 
 def _right(compared: Compared) -> str:
-    """The heading of the other run: a snapshot's name, which the menu below does not show; a proposal is no change."""
+    """The heading of the other run: a snapshot's name, which the menu below does not show; a proposal is an example."""
     asked = second_run.differs_in().get("model", "")
     if compared == "checkpoints" and loading.found(asked) != loading.whole(asked):
         return say("**Right:** {checkpoint}", checkpoint=drawing.plain(asked))
