@@ -261,7 +261,7 @@ def lengths():
 
 def test_the_product_its_kernel_and_each_extension_stay_within_their_budgets():
     kernel = sum(n for path, n in lengths().items() if not path.startswith(EXTENSIONS))
-    assert sum(lengths().values()) <= 116_450
+    assert sum(lengths().values()) <= 116_500
     assert kernel <= 51_000
     names = {path.split("/")[2] for path in lengths() if path.startswith(EXTENSIONS)}
     counted = {

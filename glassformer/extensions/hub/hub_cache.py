@@ -191,12 +191,12 @@ def entry_of(name: str, folder: Path) -> Entry:
     entry = entry_at(folder, name, _root().resolve())
     if entry.error is not None:
         return entry
-    if not _is_whole(folder):
-        return replace(entry, error=say("its weights are not here; `glassformer pull {name}` fetches them.", name=name))
     try:
         _check_family(folder)
     except (CheckpointError, DataError) as error:
         return replace(entry, error=error.sentence)
+    if not _is_whole(folder):
+        return replace(entry, error=say("its weights are not here; `glassformer pull {name}` fetches them.", name=name))
     return entry
 
 
@@ -308,7 +308,9 @@ def _sentences(name: str, revision: str) -> Iterator[None]:
             hub=constants.ENDPOINT,
         ) from error
     except errors.RevisionNotFoundError as error:
-        raise CheckpointError("{name}: has no revision {revision}.", name=name, revision=shown(revision)) from error
+        raise CheckpointError(
+            "{name}: has no revision {revision}; its page lists them.", name=name, revision=shown(revision)
+        ) from error
     except errors.RemoteEntryNotFoundError as error:
         raise CheckpointError(
             "{name}: has no {file}, so it is not a model that this program opens.", name=name, file=CONFIG

@@ -128,8 +128,7 @@ def _run(options: argparse.Namespace) -> None:
         raise CheckpointError(
             "{folder} already exists and is not an empty folder; choose a new or an empty one.", folder=str(options.out)
         )
-    pickles.keep(64)  # its files, one or many, are opened to look, to try answers and to write
-    try:
+    with pickles.whole_model():  # opened to look, to try answers and to write
         answers, imported = settled(options.source, options)
         print(imported.report)
         if imported.parts is None:
@@ -140,8 +139,6 @@ def _run(options: argparse.Namespace) -> None:
         save(imported.parts, options.out)
         if said := keep_answers(options.source, answers):
             print(said)
-    finally:
-        pickles.keep(0)
     print(f"written: {options.out}")
 
 

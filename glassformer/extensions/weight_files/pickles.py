@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -89,10 +90,31 @@ class _Converted:
 _kept: deque[tuple[tuple[int, ...], _Converted]] = deque(maxlen=0)  # of the last files, by their versions
 
 
+MOST_SHARDS = 1_000  # of a model; the disk is checked before each
+_usual, _whole_models = 0, 0  # how many results are kept, and how many readers keep all of their model's for now
+_LOCK = threading.Lock()
+
+
 def keep(most: int) -> None:
     """Cache the results of the last `most` files, each as large as its file, to open one again without a process."""
-    global _kept
-    _kept = deque(_kept, maxlen=most)  # a current reader still has what it loses
+    _resize(most, 0)
+
+
+@contextmanager
+def whole_model() -> Iterator[None]:
+    """Keep the results of all files of a model until the end: it is tried before it is read."""
+    _resize(_usual, 1)
+    try:
+        yield
+    finally:
+        _resize(_usual, -1)
+
+
+def _resize(usual: int, more: int) -> None:
+    global _kept, _usual, _whole_models
+    with _LOCK:
+        _usual, _whole_models = usual, _whole_models + more
+        _kept = deque(_kept, maxlen=MOST_SHARDS if _whole_models else _usual)  # a current reader has what it loses
 
 
 def check_kind(start: bytes, *, label: str) -> None:

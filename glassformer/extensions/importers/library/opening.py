@@ -37,6 +37,7 @@ from glassformer.extensions.importers.library.tutorial_fields import Understandi
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary import CALLED
+from glassformer.extensions.weight_files.pickles import whole_model
 from glassformer.extensions.weight_files.weight_folder import ARRAYS, USUAL, chosen, nested
 from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
@@ -367,10 +368,11 @@ class ForeignFormat(Format):
     def load(self, source: Path, how: LoadOptions) -> Checkpoint:
         """The model that it is understood to be; raises its open questions."""
         device, inside = device_of(how.device), how.inside
-        imported = preview(source, answers=how.answers, given=how.given or NOTHING, inside=inside)
-        if imported.content is None:
-            raise obstacle(imported.report)
-        checkpoint = made(imported.content, kind_of(source, inside=inside)[1], inside, how.progress, device=device)
+        with whole_model():
+            imported = preview(source, answers=how.answers, given=how.given or NOTHING, inside=inside)
+            if imported.content is None:
+                raise obstacle(imported.report)
+            checkpoint = made(imported.content, kind_of(source, inside=inside)[1], inside, how.progress, device=device)
         return replace(checkpoint, warnings=(*imported.report.decisions, *checkpoint.warnings))
 
 
