@@ -203,17 +203,6 @@ test("as many pieces are named as fit, and the axis says which", () => {
   equal(fitTicks(axis, ticks, 140, undefined), 1);  // rows as thin as a chart that is fitted to a room makes them
 });
 
-test("ordinals are English ones", () => {
-  const ticks = { title: "Key", labels: Array.from({ length: 450 }, String) };
-  /** @type {Record<string, any>} */
-  const axis = {};
-  const ends = [3, 11, 12, 13, 21, 22, 23].map((n) => {
-    fitTicks(axis, ticks, 15, [0, n]);
-    return axis.title.text.replaceAll("<br>", " ").match(/every (\w+)/)[1];
-  });
-  equal(ends, ["3rd", "11th", "12th", "13th", "21st", "22nd", "23rd"]);
-});
-
 test("the mark stands at the row of the step, in every map", () => {
   const follow = { rows: [null, 4], starts: [0, 10], marks: [{ type: "rect" }, { type: "path" }] };
   tellStep(1);
