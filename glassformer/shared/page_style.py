@@ -152,7 +152,7 @@ RULES = styled("""
 /* The model as a strip: a line of blocks for each stack, the shown one filled. */
 [class*="-blocks_encoder"] { --lane: #0b6fa4; }
 [class*="-blocks_decoder"] { --lane: #b4560a; }
-[class*="-blocks_"] { gap: 0.25rem 1.1rem }
+[class*="-blocks_"] { gap: 0.25rem 1.1rem; }
 [class*="-model_strip"] [class*="-controls_bar"] { min-height: 2.125rem; }
 [class*="-blocks_"] :is(p, :--markdown) { margin: 0; }
 [class*="-blocks_"] button {
@@ -188,7 +188,7 @@ RULES = styled("""
 [class*="-branch_choice"] :--label { min-height: 0; margin-bottom: 0.1rem; }
 /* Chips: as high as a line of controls. */
 [class*="-changes"] button { height: auto; min-height: 2.125rem; max-width: 100%; padding: 0 0.6rem; }
-:is([class*="-changes"], .st-key-compared_zero) button :is(div, span, p) {
+[class*="-changes"] button :is(div, span, p) {
   overflow: visible; text-overflow: clip; white-space: normal;
 }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
@@ -270,7 +270,7 @@ RULES = styled("""
   }
   .gf-more summary::-webkit-details-marker { display: none; }
   .gf-more[open] summary { background: color-mix(in srgb, currentColor 9%, transparent); }
-  :--main :is([class*="controls_bar"], [class*="measure_choices"]) { flex-wrap: nowrap; }
+  :--main [class*="controls_bar"] { flex-wrap: nowrap; }
   /* What slides fades at both ends, and begins after the fading. */
   [class*="controls_bar"], .st-key-tabs nav {
     overflow-x: auto; scrollbar-width: none; margin: -2px -2px -2px -0.75rem; padding: 2px 1.5rem 2px 0.75rem;
