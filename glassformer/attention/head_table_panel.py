@@ -106,10 +106,12 @@ def _measures(run: AnyRun, row: Any) -> None:
             one.controls(run)
         _open_by_measure(measured)
     added = {name: column for one in more for name, column in one.columns(measured).items()}
-    _chosen(run, measured)  # above, where it is seen: a long table ends below the window
+    if measured.of_chosen is not None:  # above, where it is seen: a long table ends below the window
+        st.markdown(drawing.plain(measured.of_chosen))
     _table(measured, added)
     for one in more:
         one.under_table(measured)
+    _chosen(run, measured)
     asked = run.view.of(AttentionLook).measure
     others = [one for one in more if asked in one.measures(run)]
     for one in others:
@@ -125,16 +127,13 @@ def _measures(run: AnyRun, row: Any) -> None:
 
 
 def _chosen(run: AnyRun, found: pictures.Heads) -> None:
-    """Say what the chosen head looks at, lead to its map, and offer what can be done with it."""
+    """Lead to the map of the chosen head, and offer what can be done with it."""
     view = run.view
     if view.layer is None or view.head is None:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=run.key("head_table_chosen")):
-        if found.of_chosen is not None:
-            st.markdown(drawing.plain(found.of_chosen), width="content")
-        there = partial(session.replace, found.slot, panel="head")
-        icon = ":material/arrow_forward:"
-        st.button(say("Open its map"), key=run.key("head_table_open_map"), icon=icon, on_click=there)
+    there = partial(session.replace, found.slot, panel="head")
+    icon = ":material/arrow_forward:"
+    st.button(say("Open its map"), key=run.key("head_table_open_map"), icon=icon, on_click=there)
     for_head(run, view.layer, view.head)
 
 
